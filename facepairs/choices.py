@@ -1,4 +1,4 @@
-"""The values of settings that are a choice, as types: the command line lists them in `--help`.
+"""The values of settings that are a choice, as types: the command line lists them in its help.
 
 Apart from `config`, because the command line imports this module at every start.
 """
@@ -11,25 +11,14 @@ Model = Literal[
     "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "difference-article"
 ]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
-Member = Literal["face", "centre", "eyes", "lines"]
+Member = Literal["face", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory"]
-Loss = Literal[
-    "in-batch",
-    "supervised",
-    "margin",
-    "triplet",
-    "triplet-hard",
-    "cross-entropy",
-    "cosface",
-    "arcface",
-]
-Singletons = Literal["classes", "negatives", "left-out"]
+Loss = Literal["in-batch", "margin", "triplet", "arcface"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "litert-int8"]
-ImageSet = Literal["deepfunneled", "funneled", "original"]
 BenchRow = Literal[
     "pil",
     "article",
@@ -41,4 +30,3 @@ BenchRow = Literal[
     "memory",
     "limit",
 ]
-FaceChoice = Literal["prominent", "all"]

@@ -1,7 +1,7 @@
 """`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
 
 It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
-`--resume` reads it. `settings.toml.template` says what each means; what nobody sets is in
+a resumed run reads it. `settings.toml.template` says what each means; what nobody sets is in
 `facepairs.recipes`.
 """
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from msgspec import Meta
 
 from facepairs.choices import Align, Loss, Model
@@ -20,7 +19,6 @@ from facepairs.recipes import RECIPES, Pace, Recipe
 from facepairs.support.validation import check_fields, parse_toml, validate
 
 MAX_EPOCHS = 100_000
-IDENTITY_LOSSES: tuple[Loss, ...] = ("cosface", "arcface")  # they need the person of each image
 
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
@@ -67,9 +65,6 @@ class TrainConfig:
             if not self.init:
                 object.__setattr__(self, "init", self.recipe.starts_from)
             self._fill_in(self._pace())
-        for name, value in vars(self).items():
-            if isinstance(value, np.generic):  # of a notebook's calculation
-                object.__setattr__(self, name, value.item())
         check_fields(self)
         if contradiction := next(self._contradictions(), ""):
             raise BadConfig(contradiction)
@@ -92,7 +87,7 @@ class TrainConfig:
             yield "calibration_share, test_share and validation_share leave nobody to train on"
         if not recipe.embeds and self.loss != "in-batch":
             yield f"loss {self.loss} is for siamese models, not {model}"
-        if self.cache and (not recipe.takes_pairs or self.loss in IDENTITY_LOSSES):
+        if self.cache and (not recipe.takes_pairs or self.loss == "arcface"):
             yield (
                 f"{model} with loss {self.loss} does not train from a cache of pairs; leave the "
                 "cache out, or use model difference or siamese-conv and another loss"
@@ -140,12 +135,6 @@ class TrainConfig:
         import tomli_w
 
         return tomli_w.dumps(self.to_table())
-
-    def to_commented_toml(self) -> str:
-        """Return all settings as TOML with their meanings; one without a value is commented out."""
-        lines = {name: f"# {name} =" for name in dataclasses.asdict(self)}
-        lines |= {line.partition(" ")[0]: line for line in self.to_toml().splitlines()}
-        return TEMPLATE.read_text(encoding="utf-8").format(**lines)
 
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
@@ -201,4 +190,4 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
+        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file", "config") from None

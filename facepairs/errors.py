@@ -1,6 +1,7 @@
 """Errors that a user can act on; every other exception is a bug."""
 
 import errno
+from collections.abc import Iterable
 
 NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
 LONGEST = 600  # characters of a message
@@ -23,15 +24,35 @@ class FacepairsError(Exception):
     """One line: what is wrong, with which file or value, and what to do next.
 
     Line breaks and control characters in the message, most likely from a file's name, are escaped,
-    and the middle of a very long one is left out. `kind` names the error for programs.
+    and the middle of a very long one is left out.
+
+    Args:
+        message: The line.
+        *arguments: Names of the arguments or settings that the message is about. A function's
+            caller reads them behind the message; the command line shows its options there.
+
+    Attributes:
+        kind: Names the error for programs.
+        message: The line.
+        arguments: The names.
     """
 
     kind = "error"
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", *arguments: str) -> None:
         line = one_line(message)
         is_long = len(line) > LONGEST
-        super().__init__(f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}" if is_long else line)
+        self.message = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}" if is_long else line
+        self.arguments = arguments
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.with_names(self.arguments)
+
+    def with_names(self, names: Iterable[str]) -> str:
+        """Return the message with names of arguments behind it."""
+        listed = ", ".join(names)
+        return f"{self.message} ({listed})" if listed else self.message
 
 
 def one_line(text: str) -> str:

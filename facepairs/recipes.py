@@ -7,7 +7,7 @@ recipe to `RECIPES`.
 
 from dataclasses import dataclass, replace
 
-from facepairs.choices import Member, Model, Singletons
+from facepairs.choices import Member, Model
 from facepairs.images.crop import CropSpec
 
 
@@ -45,15 +45,11 @@ class Recipe:
         starts_from: The bundle whose weights training starts from where none is named.
         clip_norm: Longest gradient; a longer one is shortened. None: no limit.
         augment: Strength of random shift, scale, rotation and light; 0: only mirroring.
-        erase: Side of a square that is grayed out in half of the images, as a share of the image.
         members: What each member of a siamese network sees, see `models.fisher.tower`.
         cohort: How many typical faces lower the scores of photos that are close to them.
         several_share: Share of a batch of distinct people who have several photos; None: their
             share among the people.
-        genuine_share: Probability that a pair of a mixed batch is genuine.
         article: Draw pairs as the tutorials' article does, for comparison.
-        temperature, margin, singletons: Settings of the losses, see `models.losses.build`.
-        calibration_pairs: Pairs of the calibration people, half of them genuine.
     """
 
     network: str
@@ -69,16 +65,10 @@ class Recipe:
     starts_from: str = ""
     clip_norm: float | None = None
     augment: float = 1.0
-    erase: float = 0.0
     members: tuple[Member, ...] = ("face",)
     cohort: int = 0
     several_share: float | None = None
-    genuine_share: float = 0.5
     article: bool = False
-    temperature: float = 0.1
-    margin: float | None = None
-    singletons: Singletons = "classes"
-    calibration_pairs: int = 4_000
 
     @property
     def takes_pairs(self) -> bool:

@@ -3,7 +3,6 @@
 import dataclasses
 import tomllib
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,14 +31,6 @@ def test_toml_round_trip(seed, share, image_size, skip):
         skip_bad=skip,
     )
     assert from_table(tomllib.loads(config.to_toml()), "text") == config
-
-
-def test_numbers_of_numpy_are_numbers():
-    config = TrainConfig(epochs=np.int64(3), minutes=np.float32(2.5), skip_bad=np.bool_(True))
-    assert config == TrainConfig(epochs=3, minutes=2.5, skip_bad=True)
-    assert from_table(tomllib.loads(config.to_toml())) == config
-    with pytest.raises(BadConfig, match=r"epochs is 3\.5; use a whole number"):
-        TrainConfig(epochs=np.float64(3.5))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """An error message is one printable line, whatever name or value it quotes."""
 
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.errors import BadData, FacepairsError, NoFace, one_line
+import facepairs
+from facepairs.errors import BadConfig, BadData, FacepairsError, NoFace, one_line
 
 
 @given(st.text(st.characters(codec=None)))
@@ -35,3 +38,22 @@ def test_an_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(NoFace("a\nb")))
     assert (type(error), str(error), error.kind) == (NoFace, r"a\nb", "no_face")
     assert str(FacepairsError()) == ""
+
+
+def test_an_error_names_its_arguments() -> None:
+    error = pickle.loads(pickle.dumps(BadConfig("leave such photos out", "skip_bad", "pairs")))
+    assert (error.message, error.arguments) == ("leave such photos out", ("skip_bad", "pairs"))
+    assert str(error) == "leave such photos out (skip_bad, pairs)"
+    assert error.with_names(["--skip-bad"]) == "leave such photos out (--skip-bad)"
+
+
+def test_the_library_names_no_options() -> None:
+    """Whole commands to copy are allowed, and pip's; an error has `arguments` instead."""
+    root = Path(facepairs.__file__).parent
+    for path in root.rglob("*.py"):
+        if path.is_relative_to(root / "cli"):
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            named = re.search(r"(?<![\w(-])--[a-z]", line)
+            whole = "command_line(" in line or "pip install" in line or "tensorboard" in line
+            assert whole or not named or "var(--" in line, (path, line)

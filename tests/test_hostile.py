@@ -102,9 +102,7 @@ def test_the_commands_handle_names_that_are_not_unicode(tmp_path: Path, photo: P
     report = json.loads(facepairs("data", "check", faces, "--json", check=1, env=strict).stdout)
     named = {os.fsencode(path) for finding in report["findings"] for path in finding["paths"]}
     assert b"Ann/dot-utf8-\xff\xfe.jpg" in named
-    done = facepairs(
-        "verify", photo, "--against", faces, "--out", out, "--top", 99, check=1, env=strict
-    )
+    done = facepairs("search", photo, faces, "--out", out, "--top", 99, check=1, env=strict)
     assert "\x1b" not in done.stdout + done.stderr
     assert r"new\nline.jpg" in done.stdout
     with open(out, newline="", encoding="utf-8") as handle:
@@ -121,7 +119,7 @@ def test_paths_in_a_list_of_pairs_may_point_anywhere(tmp_path: Path, photo: Path
     names += ["Ann/looping.jpg", "a" * 4000, "nul\0", str(photo)]
     lines = [f"{photo},{name}".encode() for name in names] + [os.fsencode(photo) + b",Ann/\xff"]
     pairs.write_bytes(b"\n".join([b"left,right", *lines]))
-    in_process("verify", "--pairs", pairs, "--out", out, check=1)
+    in_process("score", pairs, "--out", out, check=1)
     with open(out, newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     assert [not row["error"] for row in rows] == [False] * 9 + [True, False]

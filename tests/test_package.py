@@ -100,7 +100,7 @@ def test_an_installed_package_verifies_without_a_model(built, tmp_path):
     assert verified[0] in (0, 1)
     assert "all SHA-256 checksums match" in packaged[1]
     assert missing[0] == 2
-    assert "default: no such folder" in missing[2]
+    assert "default/manifest.json: missing" in missing[2]
     assert shown.split() == [str(tmp_path / "site" / "facepairs" / "__init__.py"), "embedding"]
 
 

@@ -54,7 +54,7 @@ def choose_map(runner: str | None, options: Sequence[str]) -> OrderedMap:
     """
     if runner is None:
         if options:
-            raise BadConfig(f"{' '.join(options)}: unexpected, unless --runner names a Beam runner")
+            raise BadConfig(f"{' '.join(options)}: unexpected without a Beam runner", "runner")
         return thread_map
     return BeamMap(runner, options)
 
@@ -71,7 +71,7 @@ class BeamMap:
     """
 
     def __init__(self, runner: str, options: Sequence[str] = ()) -> None:
-        self._beam = beam_module("", f"--runner {runner}")
+        self._beam = beam_module("", f"runner {runner}")
         self._runner = _make_runner(runner)
         is_local = type(self._runner).__name__ in LOCAL_RUNNERS
         self._options = _parse(options, is_local)
@@ -79,7 +79,7 @@ class BeamMap:
         if not place and not is_local:
             raise BadConfig(
                 f"{runner}: its workers need a folder that this machine can read, too; name it "
-                "after all other options: -- --temp_location gs://bucket/tmp"
+                "among Beam's options as temp_location, such as gs://bucket/tmp"
             )
         self._place = BeamPath(str(parse_place(place or tempfile.gettempdir())))
 
@@ -131,7 +131,7 @@ def _make_runner(name: str) -> Any:
     try:
         return beam_module(".runners.runner", name).create_runner(wanted)
     except (ImportError, ValueError, AttributeError) as error:
-        raise BadConfig(f"--runner {name}: {error}") from None
+        raise BadConfig(f"{name}: {error}", "runner") from None
 
 
 def _parse(options: Sequence[str], is_local: bool) -> Any:

@@ -1,4 +1,4 @@
-"""`verify --pairs` with photos on any storage, or the work on Beam."""
+"""`score` with photos on any storage, or the work on Beam."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,6 +4,7 @@ A row is a function that takes a `Job` and yields a `Batch` after the other, wit
 `Skip` where it cannot run.
 """
 
+import pickle
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from facepairs.bench.rows import Settings, Spec
 from facepairs.data.index import FaceIndex
@@ -20,14 +20,14 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.faces.inspection import inspect_photos
 from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import ALIGNMENTS, CropPlan
+from facepairs.images.crop_plan import CropPlan
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 
 SEED = 0
 FRAME_PX = 250
 BLOCK_PAIRS, BLOCKS = 1024, 8
-PLAN = "plan.npz"
+PLAN = "plan"  # the file of the crop plan, pickled
 
 
 class Skip(Exception):
@@ -125,37 +125,18 @@ class Job:
                 + command_line("data", "check", self.index.root)
             )
         plan = table.crop_plan(CropSpec(FRAME_PX, self.crop_px), self.settings.align)
-        maps = np.zeros(0) if plan.to_crop is None else plan.to_crop
-        np.savez(self._plan_file, plain_px=plan.plain_px, maps=maps)
+        self._plan_file.write_bytes(pickle.dumps(plan))
 
     @cached_property
     def plan(self) -> CropPlan:
         """How the images are cropped, as `prepare` has saved it."""
-        spec, alignment = CropSpec(FRAME_PX, self.crop_px), ALIGNMENTS[self.settings.align]
-        with np.load(self._plan_file) as saved:
-            maps = saved["maps"] if self.settings.align == "landmarks" else None
-            return CropPlan(spec, saved["plain_px"], maps, alignment)
+        plan: CropPlan = pickle.loads(self._plan_file.read_bytes())  # noqa: S301 - written by us
+        return plan
 
-    def square(self, width: int, height: int) -> tuple[int, int, int]:
-        """Return top, left and side of the square that every row crops, in pixels of an image."""
-        side = max(1, round(min(width, height) * (self.crop_px / FRAME_PX)))
-        return (height - side) // 2, (width - side) // 2, side
-
-    def squares(self, images: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the squares of JPEGs by number, read from their headers: int32[N] → int32[N, 3].
-
-        Raises:
-            Skip: If an image is not a JPEG.
-        """
-
-        def read(number: int) -> tuple[int, int, int]:
-            with Image.open(self.paths[number]) as image:
-                if image.format != "JPEG":
-                    raise Skip(f"needs JPEGs only; {self.paths[number]} is {image.format}")
-                return self.square(*image.size)
-
-        distinct, inverse = np.unique(images, return_inverse=True)
-        return np.array([read(number) for number in distinct], np.int32)[inverse]
+    @property
+    def unaligned(self) -> CropPlan:
+        """The plan that takes the centre square of every image."""
+        return CropPlan(self.plan.spec, self.plan.plain_px)
 
 
 def _draw_people(settings: Settings) -> FaceIndex:

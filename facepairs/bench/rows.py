@@ -150,7 +150,7 @@ def select_rows(names: str | None, known: Mapping[str, Row] = ROWS) -> dict[str,
         return dict(known)
     selected = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
     if not selected:
-        raise BadConfig(f"--rows names no row; use some of {', '.join(known)}")
+        raise BadConfig(f"no row is named; use some of {', '.join(known)}", "rows")
     for name in selected:
         if name not in known:
             raise BadConfig(f"unknown row {name!r}; {did_you_mean(name, known)}")

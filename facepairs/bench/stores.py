@@ -11,7 +11,6 @@ from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
 from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
-from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store, make_dataset
@@ -51,8 +50,8 @@ def _open(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dat
     """
     if job.name == UNALIGNED and job.plan.to_crop is None:
         raise Skip("files itself is unaligned")
-    unaligned = CropPlan(job.plan.spec, job.plan.plain_px)
-    store: Store = FileStore(job.index, unaligned if job.name == UNALIGNED else job.plan)
+    plan = job.unaligned if job.name == UNALIGNED else job.plan
+    store: Store = FileStore(job.index, plan)
     if job.name.startswith("tfrecord"):
         records = RecordStore.open(job.cache)
         return store, records.batches(job.batch_size, shuffle_seed)

@@ -8,7 +8,8 @@ import numpy.typing as npt
 import tensorflow as tf
 from PIL import Image
 
-from facepairs.bench.job import Batch, Job
+from facepairs.bench.job import Batch, Job, Skip
+from facepairs.pipeline.decode import Cropper
 from facepairs.support.platform import cores
 
 ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
@@ -33,7 +34,7 @@ def _resized_image(path: str, side_px: int) -> npt.NDArray[np.float32]:
 
 
 def article(job: Job) -> Iterator[Batch]:
-    """Yield batches of the tutorials' pipeline, with their batch size and prefetch buffer."""
+    """Yield batches of the pipeline of the tutorials' article: its batch size, its prefetching."""
     return _article(job, ARTICLE_BATCH, None, ARTICLE_PREFETCH)
 
 
@@ -65,20 +66,22 @@ def _article(
 
 
 def limit(job: Job) -> Iterator[Batch]:
-    """Read and decode the same squares and drop them: no labels, no batches, no resizing.
+    """Read and decode the centre squares and drop them: no labels, no batches, no resizing.
 
     Each graph call decodes 64 images with unrolled `decode_and_crop_jpeg` operations, which run in
     parallel on all cores. One byte of each image is kept, so that TensorFlow cannot skip the
     decoding. Paths and squares are prepared beforehand.
 
     Raises:
-        Skip: If an image is not a JPEG.
+        Skip: If an image is not a plain JPEG.
     """
     order = np.resize(job.image_order, -(-job.image_order.size // LIMIT_IMAGES) * LIMIT_IMAGES)
-    squares = job.squares(order)
+    if not job.plan.plain.all():
+        raise Skip("needs plain JPEGs only")
     calls = len(order) // LIMIT_IMAGES
     paths = tf.reshape(tf.constant([os.fsencode(job.paths[image]) for image in order]), (calls, -1))
-    crops = tf.constant(squares[:, [0, 1, 2, 2]].reshape(calls, LIMIT_IMAGES, 4))
+    _, squares, _ = Cropper(job.unaligned).place(order)
+    crops = tf.constant(squares.reshape(calls, LIMIT_IMAGES, 4))
 
     def first_byte(path: tf.Tensor, square: tf.Tensor) -> tf.Tensor:
         return tf.io.decode_and_crop_jpeg(

@@ -1,11 +1,11 @@
 """Opening a bundle: one folder with everything that verification needs.
 
     bundle/
-      manifest.json    what the network takes and returns, calibration, thresholds, checksums
+      manifest.json    what the network takes and returns, how it was made, checksums
       network.onnx     the network that verification runs
       model.keras      the same network, to continue training
       identities.json  hashes of the people used in training and calibration
-      errors.json      the errors at every threshold, where they were measured
+      measured.json    calibration, thresholds, and the errors at every threshold
       map.npy          a linear map of its embeddings, where `facepairs calibrate` found one to help
       MODEL_CARD.md    the manifest for people to read
 
@@ -13,32 +13,28 @@ Nothing in a bundle is ever executed or unpickled, and no file outside the folde
 """
 
 import hashlib
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap, parse_map
-from facepairs.bundles.identities import Identities, hashed_in, parse_identities
+from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
-    ERRORS,
+    DIGEST,
     IDENTITIES,
     MANIFEST,
-    MAX_MANIFEST_BYTES,
     Manifest,
-    check_digest,
+    manifest_digest,
     parse_json_object,
     parse_manifest,
     read_regular_file,
 )
-from facepairs.bundles.rates import ErrorTable
+from facepairs.bundles.measured import MEASURED, Measured, MeasuredModel, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.support.places import refuse_url
-from facepairs.support.validation import validate
 
 NETWORK = "network.onnx"
 MODEL = "model.keras"
@@ -55,24 +51,18 @@ def bundle_folder(path: Path | str | None) -> Path:
             mean the package's own bundle.
 
     Raises:
-        BadBundle: The package comes without a bundle; the message says how to train one.
         BadData: `path` is a URL.
     """
-    if not (path is None or path == DEFAULT):
-        refuse_url(path)
-        folder = Path(path)
-        inner = folder / "bundle"
-        is_run = not (folder / MANIFEST).exists() and (inner / MANIFEST).is_file()
-        return inner if is_run else folder
-    if not (FOLDER / MANIFEST).is_file():
-        raise BadBundle(
-            "this facepairs comes without a default model; train one on your photos (facepairs "
-            "train PHOTOS --out run) and give it with --bundle run/bundle"
-        )
-    return FOLDER
+    if path is None or path == DEFAULT:
+        return FOLDER
+    refuse_url(path)
+    folder = Path(path)
+    inner = folder / "bundle"
+    is_run = (inner / MANIFEST).is_file() and not (folder / MANIFEST).exists()
+    return inner if is_run else folder
 
 
-class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
+class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
     """A bundle's folder and its checked manifest.
 
     Files are checked against their SHA-256 when they are read.
@@ -102,19 +92,22 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
             BadBundle: The folder is missing, incomplete, damaged or of another schema.
         """
         folder = bundle_folder(path)
-        _check_folder(folder)
         path = folder / MANIFEST
-        raw = parse_json_object(read_regular_file(path, MAX_MANIFEST_BYTES), path)
+        raw = parse_json_object(read_regular_file(path), path)
         try:
             manifest = parse_manifest(raw)
-            check_digest(raw)
         except BadBundle as error:
             raise BadBundle(f"{path}: {error}") from None
+        if raw.get(DIGEST) != manifest_digest(raw):
+            raise BadBundle(
+                f"{path}: damaged or edited (its content does not match its SHA-256); copy the "
+                "bundle again"
+            )
         bundle = cls(folder=folder, raw=raw, **msgspec.structs.asdict(manifest))
         if verify_files:
             bundle.read_network()
             bundle.read(IDENTITIES)
-            bundle.errors  # noqa: B018 - checks it
+            bundle.measured  # noqa: B018 - checks it
         return bundle
 
     def read(self, name: str) -> bytes:
@@ -168,30 +161,18 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
         return parse_identities(data, path, "export the bundle again")
 
     @cached_property
-    def errors(self) -> ErrorTable | None:
-        """The errors at every threshold; None where they were not measured. Raises BadBundle."""
-        if ERRORS not in self.files:
+    def measured(self) -> Measured | None:
+        """Calibration, thresholds and errors; None before it is calibrated. Raises BadBundle."""
+        if MEASURED not in self.files:
             return None
-        path = self.folder / ERRORS
-        values = parse_json_object(self.read(ERRORS), path)
-        return validate(values, ErrorTable, str(path), BadBundle, "calibrate the bundle again")
+        return parse_measured(self.read(MEASURED), self.folder / MEASURED)
 
-    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether training or calibration used that person: bool[N]."""
-        return hashed_in(names, self.identities.training | self.identities.calibration)
+    @property
+    def calibration(self) -> Calibration | None:
+        """From a score to a probability; None before the bundle is calibrated."""
+        return self.measured.calibration if self.measured else None
 
-    def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether the network was trained on that person: bool[N]."""
-        return hashed_in(names, self.identities.training)
-
-
-def _check_folder(folder: Path) -> None:
-    try:
-        problem = "not a folder" if folder.exists() else "no such folder"
-        if folder.is_dir():
-            return
-    except OSError as error:
-        problem = error.strerror or str(error)
-    raise BadBundle(
-        f"{folder}: {problem}; give a bundle's folder, which holds {MANIFEST}, or the word default"
-    )
+    @property
+    def threshold(self) -> float | None:
+        """The balanced threshold; None before the bundle is calibrated."""
+        return self.measured.threshold if self.measured else None

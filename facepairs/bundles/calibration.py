@@ -18,7 +18,8 @@ def check_prior(prior: float) -> None:
     if not 0 < prior < 1:
         raise BadConfig(
             f"the prior is {prior:g}; give the share of genuine pairs among those you compare, "
-            "between 0 and 1, such as 0.01"
+            "between 0 and 1, such as 0.01",
+            "prior",
         )
 
 

@@ -49,14 +49,8 @@ class Identities(msgspec.Struct, frozen=True):
         lists = {"training": sorted(self.training), "calibration": sorted(self.calibration)}
         return (json.dumps({"hash": "blake2b-8", **lists}, indent=0) + "\n").encode()
 
-    def summary(self) -> dict[str, str | int]:
-        """Return the manifest's `identities`: the SHA-256 of `to_bytes`, and the counts."""
-        digest = hashlib.sha256(self.to_bytes()).hexdigest()
-        return {
-            "digest": digest,
-            "training": len(self.training),
-            "calibration": len(self.calibration),
-        }
+
+NOBODY = Identities(frozenset(), frozenset())
 
 
 def parse_identities(data: bytes, path: Path, advice: str) -> Identities:

@@ -6,31 +6,25 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, get_args
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 from msgspec import Meta
 
-from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.rates import Count, Finite, OperatingPoint, Share
+from facepairs.bundles.rates import Count, Finite
 from facepairs.errors import BadBundle
-from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import shorten, validate
 
 MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
-ERRORS = "errors.json"
 DIGEST = "manifest_sha256"
-MAX_MANIFEST_BYTES = 16 * 2**20  # as Python objects it takes at most twenty times that
-MAX_IDENTITIES_BYTES = 32 * 2**20  # 1.6 million people
-MAX_ERRORS_BYTES = 2**20
+MAX_JSON_BYTES = 16 * 2**20  # as Python objects it takes at most twenty times that
 MAX_FILE_BYTES = 512 * 2**20
-UPGRADE = "upgrade facepairs"
 
 Kind = Literal["pair", "embedding"]
 Alignment = Literal["landmarks-5", "lfw-frame"]
-SCHEMA = 3
+SCHEMA = 4
 INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 
 
@@ -80,20 +74,11 @@ class TrainingRecord(msgspec.Struct, frozen=True):
     init: StartingBundle | None = None
 
 
-class IdentityCounts(msgspec.Struct, frozen=True):
-    """SHA-256 of `identities.json`, and how many people it lists."""
-
-    digest: str = ""
-    training: Count = 0
-    calibration: Count = 0
-
-
 class CalibratedRecord(msgspec.Struct, frozen=True):
     """A later calibration on other people by `facepairs calibrate`."""
 
     people: Count
     finished: str
-    from_threshold: Finite
 
 
 class View2Result(msgspec.Struct, frozen=True):
@@ -112,19 +97,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         framing: The crop that the network takes of a photo.
         alignment: "landmarks-5": crops are cut out of the canonical frame of `faces.alignment`;
             "lfw-frame": out of the whole image.
-        template: Landmarks of the canonical frame, (x, y); None for "lfw-frame".
         network: The ONNX file and its signature.
-        calibration: From a score to a probability.
-        threshold: The balanced threshold, where the probability is one half.
-        threshold_source: Where `threshold` comes from, in words.
-        thresholds: Thresholds by the false match rate that they promise, without their errors,
-            which are in `errors.json`.
-        operating_point: The promise that decides by default; None for `threshold`.
         files: Size and SHA-256 of every file of the bundle but the manifest.
         training: How the network was trained.
         calibrated: The last calibration by `facepairs calibrate`.
-        results: Results of protocols.
-        identity_counts: Key `identities`; how many people the bundle knows.
+        view2: The result of LFW's View 2, where it was measured.
         versions: Versions of the software that wrote the bundle.
         created: When the bundle was written, ISO 8601 in UTC.
         licence: Of the weights, where it was said.
@@ -136,18 +113,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     model: str
     framing: CropSpec
     network: NetworkEntry
-    calibration: Calibration
-    threshold: Finite
     files: dict[str, FileEntry]
     alignment: Alignment = "lfw-frame"
-    template: tuple[tuple[Finite, ...], ...] | None = None
-    threshold_source: str = ""
-    thresholds: tuple[OperatingPoint, ...] = ()
-    operating_point: Share | None = None
     training: TrainingRecord = TrainingRecord()
     calibrated: CalibratedRecord | None = None
     view2: View2Result | None = None
-    identity_counts: IdentityCounts = msgspec.field(name="identities", default=IdentityCounts())
     versions: dict[str, str] = {}
     created: str = ""
     licence: str | None = None
@@ -166,15 +136,55 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.alignment == "landmarks-5"
 
 
-class _SchemaVersion(msgspec.Struct):
-    """What is read of a manifest before its schema is known."""
+def parse_manifest(values: Mapping[str, Any]) -> Manifest:
+    """Check a manifest's values and return them typed.
 
-    schema: int
-    versions: Any = None
-    alignment: Any = "lfw-frame"
+    Raises:
+        BadBundle: A field is missing or unusable; the message does not name the file.
+    """
+    if values.get("schema") != SCHEMA:
+        raise BadBundle(
+            f"its schema is {shorten(values.get('schema'))}, and this version reads {SCHEMA}; make "
+            "it again with this version, or use the version that made it"
+        )
+    manifest = validate(values, Manifest, error=BadBundle, advice="export the bundle again")
+    inputs, count = manifest.network.inputs, INPUT_COUNTS[manifest.kind]
+    if len(inputs) != count:
+        raise BadBundle(
+            f"network.inputs is {shorten(list(inputs))}; a network of kind '{manifest.kind}' has "
+            f"{count}; export the bundle again"
+        )
+    for name, entry in manifest.files.items():
+        check_file_name(name)
+        if name.endswith(".json") and entry.bytes > MAX_JSON_BYTES:
+            raise BadBundle(f"files.{name}.bytes is {entry.bytes}, above {MAX_JSON_BYTES}")
+    for name in (manifest.network.file, IDENTITIES):
+        if name not in manifest.files:
+            raise BadBundle(f"its list of files lacks {shorten(name)}; copy the bundle again")
+    return manifest
 
 
-def read_regular_file(path: Path, limit_bytes: int) -> bytes:
+def manifest_digest(values: Mapping[str, Any]) -> str:
+    """Return the SHA-256 (hex) over a manifest's values without the digest itself.
+
+    The order of keys and white space do not matter.
+    """
+    rest = {name: value for name, value in values.items() if name != DIGEST}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_file_name(name: str) -> None:
+    """Refuse a file name that could lead out of the bundle's folder.
+
+    Raises:
+        BadBundle: The name has a separator, a colon or NUL, or is empty, `.` or `..`.
+    """
+    if name in ("", ".", "..") or any(mark in name for mark in "/\\:\0"):
+        raise BadBundle(f"file name {shorten(name)} could point outside of its folder; rename it")
+
+
+def read_regular_file(path: Path, limit_bytes: int = MAX_JSON_BYTES) -> bytes:
     """Read a whole regular file; nothing else is opened.
 
     Raises:
@@ -189,7 +199,9 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
                 raise BadBundle(f"{path}: its size is over {limit_bytes:,} bytes; copy it again")
             return handle.read(limit_bytes)
     except FileNotFoundError:
-        raise BadBundle(f"{path}: missing; give a complete bundle") from None
+        raise BadBundle(
+            f"{path}: missing; give the folder of a complete bundle, or the word default"
+        ) from None
     except OSError as error:
         raise BadBundle(f"{path}: {error.strerror}; make it readable") from None
 
@@ -211,88 +223,3 @@ def parse_json_object(data: bytes, path: Path) -> dict[str, Any]:
 
 def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON number")
-
-
-def parse_manifest(values: Mapping[str, Any]) -> Manifest:
-    """Check a manifest's values and return them typed.
-
-    Raises:
-        BadBundle: A field is missing or unusable; the message does not name the file.
-    """
-    header = validate(values, _SchemaVersion, error=BadBundle, advice="export the bundle again")
-    if header.schema != SCHEMA:
-        raise BadBundle(_other_schema(header))
-    if header.alignment not in get_args(Alignment):
-        alignment = shorten(header.alignment)
-        raise BadBundle(f"alignment is {alignment}, unknown to this version; {UPGRADE}")
-    manifest = validate(values, Manifest, error=BadBundle, advice="export the bundle again")
-    count = INPUT_COUNTS[manifest.kind]
-    if len(manifest.network.inputs) != count:
-        raise BadBundle(
-            f"network.inputs is {shorten(list(manifest.network.inputs))}; a network of kind "
-            f"'{manifest.kind}' has {count}; export the bundle again"
-        )
-    if manifest.aligned and manifest.template != template_points():
-        template = shorten(manifest.template)
-        raise BadBundle(f"template is {template}, unknown to this version; {UPGRADE}")
-    _check_files(manifest)
-    return manifest
-
-
-def template_points() -> tuple[tuple[float, ...], ...]:
-    """Return the landmarks of the canonical frame, as manifests hold them."""
-    return tuple(map(tuple, TEMPLATE.tolist()))
-
-
-def _other_schema(header: _SchemaVersion) -> str:
-    """Say which facepairs made a bundle of another schema, if known, and what to do."""
-    version = header.versions.get("facepairs") if isinstance(header.versions, dict) else None
-    is_name = isinstance(version, str) and version.isprintable() and len(version) < 30
-    maker = f"facepairs {version}" if is_name else "facepairs"
-    age, advice = "an older", "train or export it again with this version, or install that one"
-    if header.schema > SCHEMA:
-        age, advice = "a newer", UPGRADE
-    return f"made by {age} {maker} (schema {header.schema}, this one reads {SCHEMA}); {advice}"
-
-
-def manifest_digest(values: Mapping[str, Any]) -> str:
-    """Return the SHA-256 (hex) over a manifest's values without the digest itself.
-
-    The order of keys and white space do not matter.
-    """
-    rest = {name: value for name, value in values.items() if name != DIGEST}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def check_digest(values: Mapping[str, Any]) -> None:
-    """Compare a manifest with its own digest.
-
-    Raises:
-        BadBundle: They differ, or it has none.
-    """
-    if values.get(DIGEST) != manifest_digest(values):
-        raise BadBundle(
-            "damaged or edited (its content does not match its SHA-256); copy the bundle again"
-        )
-
-
-def check_file_name(name: str) -> None:
-    """Refuse a file name that could lead out of the bundle's folder.
-
-    Raises:
-        BadBundle: The name has a separator, a colon or NUL, or is empty, `.` or `..`.
-    """
-    if name in ("", ".", "..") or any(mark in name for mark in "/\\:\0"):
-        raise BadBundle(f"file name {shorten(name)} could point outside of its folder; rename it")
-
-
-def _check_files(manifest: Manifest) -> None:
-    for name in manifest.files:
-        check_file_name(name)
-    for name in (manifest.network.file, IDENTITIES):
-        if name not in manifest.files:
-            raise BadBundle(f"its list of files lacks {shorten(name)}; copy the bundle again")
-    for name, limit in ((IDENTITIES, MAX_IDENTITIES_BYTES), (ERRORS, MAX_ERRORS_BYTES)):
-        if name in manifest.files and manifest.files[name].bytes > limit:
-            raise BadBundle(f"files.{name}.bytes is {manifest.files[name].bytes}, above {limit}")

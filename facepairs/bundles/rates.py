@@ -1,8 +1,8 @@
 """Error rates, and the thresholds at which they were measured, as files, JSON and Python have them.
 
 Bundles, evaluations, verdicts and the server use the same types: `Rate`, `Errors` and
-`OperatingPoint`. What is not known is None, and left out of JSON. `ErrorTable` is `errors.json`,
-the errors of a bundle at every threshold, so that every verdict can name them.
+`OperatingPoint`. What is not known is None, and left out of JSON. `ErrorTable` has the errors of a
+bundle at every threshold, so that every verdict can name them.
 
 Strangers who look alike pass more often than strangers at random, so both rates are there.
 Look-alikes are pairs of different people whose photos lie in the same cluster of embeddings, see
@@ -102,16 +102,18 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     people: Count | None = None
     measured_on: str = ""
 
-    def describe(self) -> str:
-        """Return the errors in words, with the pairs that they were measured on."""
+    def lines(self) -> list[str]:
+        """Return the errors in words, first of strangers and then of genuine pairs."""
         if self.fmr is None:
-            return "unknown: this model brings no measured errors"
-        text = f"{self.fmr.one_in('strangers')} would pass"
+            return ["unknown: this model brings no measured errors"]
+        lines = [f"{self.fmr.one_in('strangers')} would pass"]
         if self.lookalike_fmr is not None:
-            text += f", {self.lookalike_fmr.one_in('of those who look alike')}"
+            lines[0] += f", {self.lookalike_fmr.one_in('of those who look alike')}"
         if self.fnmr is not None:
-            text += f"; {self.fnmr.one_in('genuine pairs')} would be missed"
-        return f"{text} ({self.measured_on})" if self.measured_on else text
+            lines.append(f"{self.fnmr.one_in('genuine pairs')} would be missed")
+        if self.measured_on:
+            lines[-1] += f" ({self.measured_on})"
+        return lines
 
 
 class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,7 +279,7 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def describe(self) -> str:
         """Return the errors in words, with the pairs that they were measured on."""
-        return self.errors.describe()
+        return "; ".join(self.errors.lines())
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is left out."""
@@ -293,7 +295,7 @@ class HasThresholds(Protocol):
     @property
     def thresholds(self) -> Sequence[OperatingPoint]: ...
     @property
-    def operating_point(self) -> float | None: ...
+    def promise(self) -> float | None: ...
     @property
     def errors(self) -> ErrorTable | None: ...
 
@@ -317,12 +319,14 @@ def operating_point(
             threshold for `max_fmr`.
     """
     if (threshold is not None) + (max_fmr is not None) + balanced > 1:
-        raise BadConfig("threshold, max FMR and balanced exclude each other; give one of them")
+        raise BadConfig("give one threshold alone", "threshold", "max_fmr", "balanced")
     if threshold is not None:
         if not math.isfinite(threshold):
-            raise BadConfig(f"the threshold is {threshold}, not a finite number; give a score")
+            raise BadConfig(
+                f"the threshold is {threshold}, not a finite number; give a score", "threshold"
+            )
         return _measured(model, OperatingPoint(float(threshold), GIVEN))
-    promise = model.operating_point if max_fmr is None and not balanced else max_fmr
+    promise = model.promise if max_fmr is None and not balanced else max_fmr
     if promise is None:
         return _measured(model, OperatingPoint(model.threshold, BALANCED))
     for point in model.thresholds:
@@ -331,10 +335,13 @@ def operating_point(
             if point.threshold is None:
                 raise BadConfig(
                     f"this model cannot promise FMR {rate:g} "
-                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}"
+                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}",
+                    "max_fmr",
                 )
             return _measured(model, point)
-    raise BadConfig(f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}")
+    raise BadConfig(
+        f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}", "max_fmr"
+    )
 
 
 def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
@@ -374,7 +381,8 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     if not 0 < max_fpir <= 1:
         raise BadConfig(
             f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
-            "in the gallery, such as 0.01"
+            "in the gallery, such as 0.01",
+            "max_fpir",
         )
     table = model.errors
     if table is None:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from facepairs.choices import BenchRow, ImageModel
-from facepairs.cli.shared.options import Align, Data, Json, joined, typed_command
+from facepairs.choices import BenchRow
+from facepairs.cli.shared.options import Data, Json, joined, typed_command
 from facepairs.cli.shared.output import (
     INTERRUPTED,
     NEGATIVE,
@@ -34,13 +34,6 @@ def bench(
     ] = 4000,
     repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 2,
     seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 2.0,
-    batch_size: Annotated[int, Option(min=2, max=4096, help="Pairs per batch.")] = 64,
-    image_size: Annotated[
-        int,
-        Option(min=16, max=250, help="Side of the centre crop, in pixels of a 250-px frame."),
-    ] = 112,
-    model: Annotated[ImageModel, Option(help="Architecture to train.")] = "difference",
-    align: Align = None,
     training: Annotated[
         bool,
         Option(help="Measure training as well: from files and memory, or from stores in --rows."),
@@ -48,12 +41,13 @@ def bench(
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     json: Json = False,
 ) -> None:
-    """Compare input pipelines on this machine, each in a process of its own.
+    """Compare the speed of input pipelines on this machine.
 
-    Says beforehand how long it takes: with the defaults about four minutes on two cores. For
-    figures to publish, use more photos, rounds and seconds. Faces are found beforehand, which reads
-    all files once, so the disk does not matter if they fit in memory; caches are written to the
-    folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
+    Each runs in a process of its own. Says beforehand how long it takes: with the defaults about
+    four minutes on two cores. For figures to publish, use more photos, rounds and seconds. Faces
+    are found beforehand, which reads all files once, so the disk does not matter if they fit in
+    memory; caches are written to the folder for temporary files. Exit code 1 if a row fails; Ctrl-C
+    prints what was measured.
     """
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import STORES, TRAINED, Settings, select_rows
@@ -69,10 +63,6 @@ def bench(
         training=[name for name in (STORES if rows else TRAINED) if training and name in selected],
         repeats=repeats,
         seconds=seconds,
-        batch_size=batch_size,
-        crop_px=image_size,
-        model=model,
-        align=align or "landmarks",
         most_images=images,
     )
     results = run_bench(settings, log, progress_display(json))

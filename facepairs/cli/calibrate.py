@@ -10,10 +10,11 @@ from facepairs.cli.shared.output import log, percent, print_result, progress_dis
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
-    from facepairs.evaluation.calibrate import RecalibrationSummary
+    from facepairs.evaluation.calibrate import Recalibration
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 KEPT = "fitted to half of these people, a new calibration was no better on the other half"
+OTHERS = "expect somewhat more errors: these pairs chose the thresholds; measure on other people"
 
 
 def calibrate(
@@ -25,11 +26,11 @@ def calibrate(
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
-    """Fit a verifier's probability and thresholds to your people; its weights stay the same.
+    """Fit a verifier's probability and thresholds to your people.
 
-    Needs at least 6 people and 20 genuine pairs; from about 20 people on, thresholds fit your
-    photos far better than those of another collection. Measure the result on other people.
-    The packages for it: pip install 'facepairs[measure]'
+    Its weights stay the same. Needs at least 6 people and 20 genuine pairs; from about 20 people
+    on, thresholds fit your photos far better than those of another collection. Measure the result
+    on other people. The packages for it: pip install 'facepairs[measure]'
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
@@ -37,26 +38,26 @@ def calibrate(
     result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups, progress=progress)
     for line in result.notes:
         log(line)
-    print_result(json, result.summary.to_json(), _rows(result.summary))
+    print_result(json, result.to_json(), _rows(result, out))
 
 
-def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
-    pairs = f"{summary.genuine_pairs:,} genuine and {summary.impostor_pairs:,} impostor pairs"
-    point, former = summary.operating_point, summary.former
-    rows = [
-        ("bundle", summary.out),
-        ("measured on", f"{pairs} of {summary.people:,} people"),
+def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
+    pairs = f"{result.genuine_pairs:,} genuine and {result.impostor_pairs:,} impostor pairs"
+    point, former = result.operating_point, result.former
+    rows = [("bundle", str(out)), ("measured on", f"{pairs} of {result.people:,} people")]
+    if result.kept_former:
+        rows.append(("kept as it was", KEPT))
+    rows += [
         ("verify decides", f"{point.label}: score {point.threshold:.4f} and above"),
         ("errors", point.describe()),
-        ("probability", f"one half at score {summary.threshold:.4f}"),
-        ("calibration error", f"{percent(summary.ece)} (ECE on these pairs)"),
+        ("on others", OTHERS),
+        ("probability", f"one half at score {result.bundle.threshold:.4f}"),
+        ("calibration error", f"{percent(result.ece)} (ECE on these pairs)"),
     ]
-    if summary.kept_former:
-        rows.insert(2, ("kept as it was", KEPT))
-    if summary.auc is not None:
-        text = f"adapted: AUC {summary.auc:.4f} on people they were not adapted to"
-        rows.append(("embeddings", f"{text}, {summary.auc_before:.4f} before"))
+    if result.auc is not None:
+        text = f"adapted: AUC {result.auc:.4f} on people they were not adapted to"
+        rows.append(("embeddings", f"{text}, {result.auc_before:.4f} before"))
     if former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))
-    return [*rows, ("next", command_line("verify", "A.jpg", "B.jpg", "--bundle", summary.out))]
+    return [*rows, ("next", command_line("evaluate", out, "OTHER_PEOPLE"))]

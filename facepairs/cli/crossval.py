@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from facepairs.choices import Model
-from facepairs.cli.shared.options import Align, Config, Data, Json, joined
+from facepairs.cli.shared.options import Config, Data, Json, joined
 from facepairs.cli.shared.output import (
     INTERRUPTED,
     log,
@@ -34,11 +34,7 @@ def crossval(
         Option(help=f"Comma-separated: {joined(Model)}. [default: train's own]"),
     ] = None,
     config: Config = None,
-    align: Align = None,
     folds: Annotated[str | None, Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")] = None,
-    minutes_per_fold: Annotated[
-        float | None, Option(help="Plan a trained method's epochs so that a fold takes this long.")
-    ] = None,
     resume: Annotated[
         bool,
         Option(
@@ -48,11 +44,11 @@ def crossval(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Measure methods by LFW's View 2: ten times, train on nine sets of people, test the tenth.
+    """Measure training methods by LFW's View 2.
 
-    Thresholds come from people of the nine sets that were not trained on. Use it for reporting
-    only; choose models and settings on View 1. --config has a table of settings per method. Ctrl-C
-    saves, and --resume continues.
+    Ten times, train on nine sets of people and test on the tenth. Thresholds come from people of
+    the nine sets that were not trained on. Use it for reporting only; choose models and settings on
+    View 1. --config has a table of settings per method. Ctrl-C saves, and --resume continues.
     """
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
@@ -61,10 +57,10 @@ def crossval(
     from facepairs.training.view2.crossval import crossval as run
     from facepairs.training.view2.plan import make_plan, plan_of_run
 
-    if resume and (methods, minutes_per_fold, config, align) == (None, None, None, None):
+    if resume and (methods, config) == (None, None):
         plan = plan_of_run(out, folds)
     else:
-        plan = make_plan(methods, folds, minutes_per_fold, config, align)
+        plan = make_plan(methods, folds, config)
     options = TrainOptions(
         log=log, progress=progress_display(json), starting=partial(starting_tensorflow, json)
     )

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from facepairs.choices import ImageSet
-from facepairs.cli.shared.options import (
-    Align,
-    Data,
-    Json,
-)
+from facepairs.cli.shared.options import Data, Json
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
@@ -22,13 +17,12 @@ from facepairs.cli.shared.output import (
     print_json,
     print_result,
     print_rows,
-    progress_display,
 )
 from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
+    from facepairs.data.findings import DatasetReport
     from facepairs.data.importing.importer import ImportReport
-    from facepairs.doctor.findings import DatasetReport
 
 app = typer.Typer(
     help="Check, import, draw or fetch folders of faces.",
@@ -41,7 +35,6 @@ NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be e
 @app.command(epilog="Example: facepairs data check photos/")
 def check(
     data: Data,
-    align: Align = None,
     no_labels: Annotated[
         bool,
         Option("--no-labels", help="Do not compare faces with the rest of their folder; faster."),
@@ -54,9 +47,9 @@ def check(
     probably show another person than the rest of their folder; exit code 1 if there is an error, 0
     with warnings alone.
     """
-    from facepairs.doctor.check import check_dataset
+    from facepairs.verification.dataset_check import check_dataset
 
-    report = check_dataset(data, align or "landmarks", not no_labels, progress_display(json))
+    report = check_dataset(data, not no_labels)
     if json:
         print_json(report.to_json())
     else:
@@ -97,7 +90,7 @@ def _conclusion(report: "DatasetReport") -> str:
     return f"no errors, {counted(warnings, 'warning')}" if warnings else "ok"
 
 
-@app.command("import", epilog="Example: facepairs data import archive.zip data/lfw")
+@app.command("import", epilog="Example: facepairs data import archive.zip photos")
 def import_(
     source: Annotated[Path, Argument(help="Folder, zip, tar, parquet file or CSV file.")],
     out: Annotated[Path, Argument(help="Folder to write; must not exist or be empty.")],
@@ -105,41 +98,30 @@ def import_(
         str | None,
         Option(help="Column of a CSV or parquet file that names the person.", show_default=False),
     ] = None,
-    copy: Annotated[
-        bool, Option("--copy", help="Copy photos. [default: hard links where possible]")
-    ] = False,
     json: Json = False,
 ) -> None:
     """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
 
     Reads folders and archives (zip, tar) with Person_Name/photo.jpg somewhere in them, such as
-    Kaggle's LFW or scikit-learn's lfw_home, with LFW's official lists; parquet files with images,
-    as Hugging Face has them; and CSV files with the columns path and person.
+    Kaggle's LFW or scikit-learn's lfw_home; parquet files with images, as Hugging Face has them;
+    and CSV files with the columns path and person. Files become hard links where that is possible.
     """
     from facepairs.data.importing.importer import import_photos
 
-    report = import_photos(
-        source, out, person_column=person_column, copy=copy, progress=progress_display(json)
-    )
+    report = import_photos(source, out, person_column=person_column)
     log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
-    print_result(json, report.to_json(), _import_rows(report, out))
+    values = {"out": str(out), **report.to_json()}
+    print_result(json, values, _import_rows(report, out))
 
 
 def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]:
     people = counted(report.people, "person", "people")
-    yield "photos", f"{counted(report.images, 'photo')} of {people} in {report.photos}"
-    extracted = report.images - report.linked - report.copied
-    parts = {"linked": report.linked, "copied": report.copied, "extracted": extracted}
-    yield "files", ", ".join(f"{count:,} {word}" for word, count in parts.items() if count)
+    yield "photos", f"{counted(report.images, 'photo')} of {people} in {out}"
+    if report.linked:
+        yield "linked", f"{report.linked:,}: each is one file under two names"
     if report.left_out:
         yield "left out", f"{len(report.left_out):,}"
-    for one in report.lists:
-        yield one.name, "as published" if one.as_published else "differs from the published list"
-    if report.missing_lists:
-        yield "missing", ", ".join(report.missing_lists)
-        words = command_line("data", "fetch", "lfw", "--lists-only", "--out", out)
-        yield "", f"get them with: {words}"
-    yield "next", command_line("data", "check", report.photos)
+    yield "next", command_line("data", "check", out)
 
 
 @app.command(epilog="Example: facepairs data synth --out faces/ --people 200 --photos 8 --seed 1")
@@ -162,7 +144,6 @@ def synth(
         people,
         photos,
         seed,
-        progress=progress_display(json)("drawing faces"),
         difficulty=difficulty,
     )
     count = people * photos
@@ -175,7 +156,6 @@ def synth(
 def fetch(
     name: Annotated[Literal["lfw"], Argument(help="Data set to download.")],
     out: Annotated[Path, Option(help="Folder for images and lists.")],
-    images: Annotated[ImageSet, Option(help="Version of the images.")] = "deepfunneled",
     lists_only: Annotated[
         bool, Option("--lists-only", help="Download the official lists without images.")
     ] = False,
@@ -191,7 +171,7 @@ def fetch(
         fetch_lists(out)
         print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
         return
-    faces = fetch_lfw(out, images, progress_display(json)("downloading"))
+    faces = fetch_lfw(out)
     log("LFW shows real people; its authors published it for research on face recognition")
     values = {"images": str(faces), "lists": str(out)}
     print_result(json, {**values, "schema": 1}, values.items())

@@ -14,7 +14,7 @@ from facepairs.cli.shared.output import ERROR, UNDECIDED
 from facepairs.support.words import command_line
 
 EXAMPLE = "Example: facepairs demo --out demo"
-PHOTOS_PER_PERSON = 8
+PEOPLE, PHOTOS_PER_PERSON, EPOCHS, SEED = 320, 8, 6, 1
 DIFFICULTY = 1.0  # ends at an AUC of .95 to .99 with any seed
 END = """
 Its errors, with the photos that it got most wrong: {page}
@@ -30,25 +30,23 @@ Try next:
 
 def demo(
     out: Annotated[Path, Option(help="Folder to write.")] = Path("demo"),
-    people: Annotated[int, Option(min=24, help="Number of people to draw.")] = 320,
-    epochs: Annotated[int, Option(min=1, help="Epochs of training.")] = 6,
-    seed: Annotated[int, Option(help="Of the faces and of the training.")] = 1,
 ) -> None:
-    """Show the whole workflow on drawn faces: draw, train, measure errors, verify two pairs.
+    """Show the whole workflow on drawn faces.
 
-    The people resemble each other like relatives, so some errors remain: expect an AUC of .95 to
-    .99 on people that the model has never met, and a report of the errors, which opens in a browser
-    (without a terminal or display, its path is printed). Takes two to three minutes on two cores;
-    started again, it resumes. Prints every command before it runs.
+    Draws, trains, measures errors and verifies two pairs. The people resemble each other like
+    relatives, so some errors remain: expect an AUC of .95 to .99 on people that the model has never
+    met, and a report of the errors, which opens in a browser (without a terminal or display, its
+    path is printed). Takes two to three minutes on two cores; started again, it resumes. Prints
+    every command before it runs.
     """
     faces, run, scores, page = out / "faces", out / "run", out / "scores.csv", out / "report.html"
     bundle = run / "bundle"
     if not faces.exists():
-        photos = ("--people", people, "--photos", PHOTOS_PER_PERSON, "--difficulty", DIFFICULTY)
-        _run("data", "synth", "--out", faces, *photos, "--seed", seed)
+        photos = ("--people", PEOPLE, "--photos", PHOTOS_PER_PERSON, "--difficulty", DIFFICULTY)
+        _run("data", "synth", "--out", faces, *photos, "--seed", SEED)
     _run("data", "check", faces)
     resume = ("--resume",)
-    settings = ("--model", "siamese-small", "--epochs", epochs, "--seed", seed)
+    settings = ("--model", "siamese-small", "--epochs", EPOCHS, "--seed", SEED)
     _run("train", faces, "--out", run, *(resume if (run / "config.toml").exists() else settings))
     _run("evaluate", bundle, faces, "--out", scores, "--report", page)
     _run("evaluate", bundle, "default", faces)

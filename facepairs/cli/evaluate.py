@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from facepairs.cli.shared.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.shared.output import log, print_json, progress_display
+from facepairs.errors import BadConfig
 from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
 
@@ -14,16 +15,15 @@ EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report repor
 
 
 def evaluate(
-    bundles: Annotated[
-        list[str] | None,
+    sources: Annotated[
+        list[str],
         Argument(
-            metavar="[BUNDLE]... [DATA]",
-            show_default=False,
+            metavar="SOURCE... [DATA]",
             help="What to measure, several to compare: bundles (`default`: the included model), "
             "TOML files of other embedders, scores files, folders of crossval; then the folder of "
             "Person_Name/photo.jpg.",
         ),
-    ] = None,
+    ],
     protocol: Annotated[
         Literal["heldout", "view1", "view2"] | None,
         Option(
@@ -32,17 +32,7 @@ def evaluate(
     ] = None,
     lists: Lists = None,
     pairs: Pairs = None,
-    scores: Annotated[Path | None, Option(help="Scores file to read and measure.")] = None,
-    threshold: Annotated[
-        float | None,
-        Option(
-            help="With one scores file: accept at this score and above. [default: as the file or "
-            "its model decides]",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, Option(help="Scores file to write, with one BUNDLE and DATA.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Scores file to write, of one verifier.")] = None,
     report: Annotated[
         Path | None,
         Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
@@ -62,33 +52,32 @@ def evaluate(
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
-    """Measure a verifier on people that it does not know, or any scores file; compare several.
+    """Measure a verifier's errors, or those of a scores file.
 
-    First the balanced accuracy, the mean of the shares of strangers and of genuine pairs decided
-    rightly, then the errors as verify decides. No threshold comes from the pairs it is reported on.
-    Several verifiers are compared on the same pairs. Needs pip install 'facepairs[measure]'
+    A verifier is measured on people that it does not know. First the balanced accuracy, the mean of
+    the shares of strangers and of genuine pairs decided rightly, then the errors as verify decides.
+    No threshold comes from the pairs it is reported on. Several verifiers are compared on the same
+    pairs. Needs pip install 'facepairs[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
-    from facepairs.evaluation.page.page import check_page, write_page
+    from facepairs.evaluation.page.page import write_page
     from facepairs.evaluation.sources.find import find_sources
     from facepairs.verification.provenance import check_scores_file
 
-    find_sources(bundles or [], scores)  # refuses what cannot be measured
+    find_sources(sources, None)  # refuses what cannot be measured
     require_extras(["measure"], "this measurement")
-    if report is not None:
-        check_page(report)
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise BadConfig(f"{report}: use a name that ends in .html", "report")
     for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
             check(path)
     progress = progress_display(json)
     result = measure(
-        bundles or [],
+        sources,
         protocol=protocol,
         lists=lists,
         pairs=pairs,
-        scores=scores,
         scores_out=out,
-        threshold=threshold,
         groups=groups,
         identification=identification,
         skip_bad=skip_bad,

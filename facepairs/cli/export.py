@@ -18,15 +18,12 @@ def export(
     format: Annotated[
         ExportFormat, Option(help="litert is TensorFlow Lite; int8: 8-bit integers.")
     ] = "onnx",
-    tolerance: Annotated[
-        float | None,
-        Option(help="Largest difference from the bundle's outputs. [default: 0.0001, int8 0.1]"),
-    ] = None,
     json: Json = False,
 ) -> None:
-    """Write a bundle's network for other runtimes, checked against the bundle's own.
+    """Write a bundle's network for ONNX Runtime or LiteRT.
 
-    Both networks get the same random crops and drawn faces; nothing is written if they differ.
+    It is checked against the bundle's own: both networks get the same random crops and drawn faces;
+    nothing is written if they differ.
     """
     if not format.startswith("onnx"):
         from facepairs.cli.shared.quiet import quiet_tensorflow
@@ -36,7 +33,7 @@ def export(
         from facepairs.evaluation.serialize import to_plain
         from facepairs.training.export import export as run
 
-        result = run(bundle, out, format, tolerance)
+        result = run(bundle, out, format)
     parity = result.parity
     difference = (
         f"at most {parity.max_difference:.3g} from the bundle's network, on {parity.crops} crops "

@@ -18,14 +18,18 @@ EXAMPLE = "Example: facepairs info run/bundle"
 
 
 def info(bundle: VerifierArgument, json: Json = False) -> None:
-    """Show a verifier: model, training, thresholds and their errors. Checks files' checksums."""
+    """Show a verifier: model, training, thresholds, errors.
+
+    Its files are compared with their checksums.
+    """
     from facepairs.bundles.bundle import Bundle
     from facepairs.verification.loading import open_model
 
     opened = open_model(bundle)
     if isinstance(opened, Bundle):
         opened.check_all()
-        print_result(json, opened.raw, _rows(opened))
+        measured = opened.measured.summary() if opened.measured else {}
+        print_result(json, {**opened.raw, **measured}, _rows(opened))
     else:
         opened.read_network()  # checks it
         print_result(json, _embedder_json(opened), _embedder_rows(opened))
@@ -71,19 +75,16 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     if bundle.weights_licence:
         whose = "" if bundle.licence else " that it started from"
         rows.append(("licence", f"{bundle.weights_licence} (of the weights{whose})"))
-    rows.append(
-        (
-            "calibrated on",
-            f"{calibration.genuine_pairs or 0:,} genuine and "
-            f"{calibration.impostor_pairs or 0:,} impostor pairs of other people",
-        )
-    )
+    if calibration:
+        genuine, impostor = calibration.genuine_pairs or 0, calibration.impostor_pairs or 0
+        pairs = f"{genuine:,} genuine and {impostor:,} impostor pairs of other people"
+        rows.append(("calibrated on", pairs))
     if bundle.calibrated:
         rows.append(("by", f"facepairs calibrate, on {bundle.calibrated.finished}"))
     if view2 := bundle.view2:
         accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
         rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))
-    if calibration.ece is not None:
+    if calibration and calibration.ece is not None:
         rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
     rows += _point_rows(bundle)
     versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())

@@ -7,7 +7,6 @@ interrupted; 138 another worker of a distributed training was lost.
 """
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -26,32 +25,30 @@ from facepairs.cli.shared.failures import (
     describe_shortage,
     is_usage_error,
     report_bug,
+    report_error,
     report_usage_error,
 )
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
-    UNDECIDED,
     escape_unencodable,
+    log,
     print_error,
+    progress_display,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
-from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
+from facepairs.errors import FacepairsError, one_line
+from facepairs.support.console import Console, showing
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
-COMMANDS = (
-    "train", "evaluate", "crossval", "calibrate", "verify", "group", "serve", "info", "export",
-    "bench", "demo",
-)  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
+COMMANDS = (  # in the order of use
+    "verify", "score", "search", "group", "gallery", "data", "calibrate", "evaluate", "train",
+    "crossval", "info", "export", "serve", "cache", "bench", "demo",
+)  # fmt: skip
 OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
-STREAMED = (
-    "facepairs evaluate",
-    "facepairs bench",
-    "facepairs verify",
-)  # whose Path of an output may be `-`
-VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
+STREAMED = ("evaluate", "bench", "score", "search")  # whose Path of an output may be `-`
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
     **dict.fromkeys(("calibrate", "group"), ("measure",)),
@@ -80,9 +77,10 @@ def _root(
     """Turn a folder of faces into a face verifier whose errors are known."""
 
 
-def build_command(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> Any:
+def build_command(names: Iterable[str] = COMMANDS) -> Any:
     """Return the command line with these commands as a click command, with what all share."""
-    command = typer.main.get_command(build_app(names))
+    command: Any = typer.main.get_command(build_app(names))
+    command.commands = {name: command.commands[name] for name in names}  # typer puts groups last
     _complete(command)
     return command
 
@@ -97,8 +95,13 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     paths = {parameter.name for parameter in command.params if hasattr(parameter.type, "dir_okay")}
     children = getattr(command, "commands", {})
     if not children:
-        extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
-        command.callback = _checked(command.callback, " ".join(words), extras, paths)
+        extras = NEEDS.get(words[1], ())
+        flags = {
+            one.name: one.opts[0] if one.param_type_name == "option" else one.human_readable_name
+            for one in command.params
+        }
+        flags |= {option[2:].replace("-", "_"): option for option in EVERYWHERE}
+        command.callback = _checked(command.callback, words, extras, paths, flags)
     for option, (_, kind, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
@@ -108,27 +111,31 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
 
 
 def _checked(
-    callback: Callable[..., Any], words: str, extras: Sequence[str], paths: set[str]
+    callback: Callable[..., Any],
+    words: Sequence[str],
+    extras: Sequence[str],
+    paths: set[str],
+    flags: dict[str, str],
 ) -> Callable[..., Any]:
     @wraps(callback)
     def checked(**values: Any) -> Any:
-        require_extras(extras, words)
-        for name in paths:
-            streamed = name in OUTPUTS and words in STREAMED
-            if values[name] is not None and not (streamed and is_stdout(values[name])):
-                refuse_url(values[name])
-        outputs = [values[name] for name in OUTPUTS if values.get(name)]
-        for out in outputs:
-            refuse_input(out, _inputs(values))
-        stdout = None if quiet() else sys.stderr
-        aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
         try:
-            with aside:
+            require_extras(extras, " ".join(words))
+            for name in paths:
+                streamed = name in OUTPUTS and words[1] in STREAMED
+                if values[name] is not None and not (streamed and is_stdout(values[name])):
+                    refuse_url(values[name])
+            outputs = [values[name] for name in OUTPUTS if values.get(name)]
+            for out in outputs:
+                refuse_input(out, _inputs(values))
+            stdout = None if quiet() else sys.stderr
+            aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
+            with aside, showing(Console(log, progress_display(values.get("json", False)))):
                 return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None
-        except BadConfig as error:
-            raise BadConfig(_as_typed(str(error), values)) from None
+        except FacepairsError as error:
+            return report_error(error, flags, bool(values.get("json")))
 
     return checked
 
@@ -142,16 +149,7 @@ def _inputs(values: dict[str, Any]) -> Iterator[str | Path]:
         yield from (one for one in several if name not in OUTPUTS and isinstance(one, str | Path))
 
 
-def _as_typed(message: str, values: dict[str, Any]) -> str:
-    """Begin a message about a setting with the option that gave it, where one did."""
-    setting = re.match(r"(?:\S+\.toml: )?(\w+)(?= )", message)
-    value = values.get(setting[1]) if setting else None
-    if setting is None or value is None or value is False:
-        return message
-    return f"--{setting[1].replace('_', '-')}{message[setting.end() :]}"
-
-
-def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with these commands, each from the module of its name."""
     app = typer.Typer(
         name="facepairs",
@@ -165,8 +163,7 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        package = "facepairs.cli.verification" if name in VERIFICATION else "facepairs.cli"
-        module = import_module(f"{package}.{name}")
+        module = import_module(f"facepairs.cli.{name}")
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:
@@ -202,14 +199,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
-    names = (*COMMANDS, *GROUPS)
     first = next((word for word in arguments if not word.startswith("-")), "")
-    selected = [first] if first in names else names  # importing one command starts sooner
+    selected = [first] if first in COMMANDS else COMMANDS  # importing one command starts sooner
     try:
         code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
-    except FacepairsError as error:
-        print_error(error.kind, str(error), as_json)
-        return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
-from facepairs.choices import Devices, Loss, Store
+from facepairs.choices import Devices, Store
 from facepairs.cli.shared.options import (
     Align,
     Config,
+    Data,
     Json,
     Model,
     Seed,
@@ -37,38 +38,32 @@ EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
 def train(
     context: typer.Context,
-    data: Annotated[Path | None, Argument(help="Folder of Person_Name/photo.jpg.")] = None,
+    data: Data,
     out: Annotated[Path | None, Option(help="Run folder. [default: runs/…]")] = None,
     model: Model = None,
     init: Annotated[str | None, Option(help="Bundle to start from, or: default.")] = None,
-    loss: Annotated[Loss | None, Option(help="Not for difference. [default: in-batch]")] = None,
     lists: Annotated[
         Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
     ] = None,
     epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
-    minutes: Annotated[float | None, Option(help="Plan to end after this time.")] = None,
-    patience: Annotated[
-        int | None, Option(help="Stop when this many epochs were no better.")
+    minutes: Annotated[
+        float | None, Option(help="Plan to end by then; one epoch at least.")
     ] = None,
     batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
     store: Annotated[
         Store, Option(help="Decode photos in each batch, or keep all in memory.")
     ] = "auto",
-    cache: Annotated[Path | None, Option(help="Folder of `cache build`: use its pairs.")] = None,
+    cache: Annotated[
+        Path | None, Option("--pair-cache", help="Folder of `cache build`: use its pairs.")
+    ] = None,
     align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
     devices: Annotated[
         Devices, Option(help="auto: GPUs or TF_CONFIG's workers; all: else CPUs.")
     ] = "auto",
-    deterministic: Annotated[
-        bool, Option("--deterministic", help="Identical runs on GPUs too, slower.")
-    ] = False,
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
-    print_config: Annotated[
-        bool, Option("--print-config", help="Print all settings as TOML; train nothing.")
-    ] = False,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
@@ -82,17 +77,11 @@ def train(
     from facepairs.training.train import train as run
 
     settings = resolve_config(training_settings(context), config, out, resume)
-    if print_config:
-        print(settings.to_commented_toml(), end="")
-        return
-    if data is None:
-        context.fail("Missing argument 'data'")
     options = TrainOptions(
         log=log,
         progress=progress_display(json),
         devices=devices,
         store=store,
-        deterministic=deterministic,
         starting=partial(starting_tensorflow, json),
     )
     try:

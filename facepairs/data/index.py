@@ -7,16 +7,13 @@ Memory: 20 bytes per image plus its file name; 16 per person plus the name.
 """
 
 import hashlib
-import heapq
 import os
 import stat
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 from unicodedata import normalize
@@ -34,8 +31,6 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
-MOST_SUFFIXES = 5  # that a message names
-SORT_CHUNK = 100_000  # names sorted at once, about 10 MB
 
 SkipReason = Literal[
     "broken_link",
@@ -49,6 +44,12 @@ SkipReason = Literal[
     "symlink_loop",
     "unsupported",
 ]
+MADE_BY_US = {  # what a command has written, by a file or folder in it
+    "network.onnx": "a bundle and no photos",
+    "checkpoints": "the folder of a training, whose bundle is in bundle/",
+    "config.toml": "the folder of a training",
+    "pairs-00000-of-00001.tfrecord": "a cache of pairs",
+}
 
 
 class Skipped(NamedTuple):
@@ -220,7 +221,7 @@ class FaceIndex:
             skipped: What is not in the index; read after `files`.
         """
         # NUL sorts before every character of a name: by person, then by file, without key objects.
-        joined = _sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
+        joined = sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
         cells = (row.split("\0") for row in joined)
         rows = ((person, file, int(size)) for person, file, size in cells)
         return _build(root, rows, skipped)
@@ -237,6 +238,8 @@ class FaceIndex:
         skipped: list[Skipped] = []
         index = _build(root, _walk(root, skipped), skipped)
         if not len(index):
+            if kind := _made_by_us(root):
+                raise BadData(f"{root}: {kind}; give a folder of Person_Name/photo.jpg")
             raise no_images(str(root), skipped)
         return index
 
@@ -252,6 +255,11 @@ class _Paths(_LazySequence[Path]):
 
     def _item(self, at: int) -> Path:
         return self._index.path(at)
+
+
+def _made_by_us(root: Path) -> str:
+    """Return what a folder without photos is if a command has written it, else ""."""
+    return next((kind for name, kind in MADE_BY_US.items() if (root / name).exists()), "")
 
 
 def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
@@ -322,21 +330,6 @@ def _build(
     left = [one for one in skipped if one.reason != "leftover"]
     leftovers = tuple(one.path for one in skipped if one.reason == "leftover")
     return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(left), leftovers)
-
-
-def _sorted(rows: Iterable[str]) -> Iterator[str]:
-    """Yield strings in order; they are kept as blocks of bytes, sorted in parts and merged."""
-    source = iter(rows)
-    parts = []
-    while part := list(islice(source, SORT_CHUNK)):
-        part.sort()
-        parts.append(StringTable(part))
-    if any(one[-1] > other[0] for one, other in pairwise(parts)):
-        yield from heapq.merge(*parts)
-        return
-    parts.reverse()
-    while parts:
-        yield from parts.pop()  # frees its memory
 
 
 def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
@@ -416,25 +409,15 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
         root: What the message calls the folder.
         skipped: What is in it.
     """
-    skipped = list(skipped)
-    suffixes = Counter(
-        Path(path).suffix.lower() or "no suffix"
-        for path, reason in skipped
-        if reason in ("not_image", "unsupported", "stray_file")
-    )
-    found = ", ".join(f"{name} ({files})" for name, files in suffixes.most_common(MOST_SUFFIXES))
-    advice = f"one of {', '.join(READABLE)}"
-    nested = next((path for path, reason in skipped if reason == "nested_folder"), None)
-    is_too_high = all("/" not in path or reason == "nested_folder" for path, reason in skipped)
-    if nested is not None and is_too_high:
-        place = Path(root, nested).parent
+    reasons = {reason: path for path, reason in skipped}
+    if "nested_folder" in reasons:
+        place = Path(root, reasons["nested_folder"]).parent
         advice = f"give the folder that holds the folders of the people, {place} or one in it"
-    elif not set(suffixes).isdisjoint(READABLE):
+    elif "stray_file" in reasons:
         advice = "give the folder that holds a folder for each person"
-    elif found:
-        advice = "convert photos to JPEG or PNG"
-    seen = f", found {found}" if found else ""
-    return BadData(f"{root}: no images{seen}; expected {root}/Person_Name/photo.jpg; {advice}")
+    else:
+        advice = f"use one of the formats {', '.join(READABLE)}"
+    return BadData(f"{root}: no images; expected {root}/Person_Name/photo.jpg; {advice}")
 
 
 def name_problem(name: str) -> SkipReason | None:

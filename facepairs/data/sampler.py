@@ -126,6 +126,19 @@ class PairSampler:
         return self._first[person] + _pick(u, self._counts[person])
 
 
+class ArticleSamplerForComparison(PairSampler):
+    """Draws genuine pairs as tutorials do: any person, then two images that may be the same.
+
+    For comparison only: in a folder like LFW most genuine pairs drawn this way pair an image with
+    itself, and a network learns from them that "same person" means "same photo". The same seed
+    gives the same impostor pairs as `PairSampler`.
+    """
+
+    def _genuine(self, u: Floats) -> tuple[Ints, Ints]:
+        person = self.people[_pick(u[0], len(self.people))]
+        return self._any_image(person, u[1]), self._any_image(person, u[2])
+
+
 class DistinctPeopleSampler:
     """Draws genuine pairs such that no person occurs twice in a batch, as in-batch losses need.
 

@@ -1,8 +1,6 @@
 """Unpack a zip or tar archive without trusting it."""
 
-import errno
 import lzma
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -12,13 +10,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from facepairs.errors import BadTransfer
+from facepairs.support import console
 from facepairs.support.places import is_leftover
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 MAX_MEMBERS = 100_000
 MAX_FILE_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 4 * 2**30
-DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNSAFE_CHARACTERS = '\\:*?"<>|'  # with a special meaning on some platform
 ZIP = b"PK"  # the first bytes
 DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
@@ -26,18 +23,10 @@ UTF8_FLAG = 0x800
 PLAIN_ZIP = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-class DiskFull(BadTransfer):
-    """The disk has too little free space; the bytes received so far are kept."""
-
-    def __init__(self, folder: Path, needed_bytes: int = 0) -> None:
-        needed = f": {needed_bytes / 1e6:,.1f} MB needed" if needed_bytes else ""
-        super().__init__(f"no room in {folder}{needed}; free space or choose another folder")
-
-
 Member = tuple[str, int, tarfile.TarInfo | zipfile.ZipInfo]  # with its name and size in bytes
 
 
-def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progress) -> None:
+def unpack(archive: Path, into: Path) -> None:
     """Unpack the regular files and folders of a zip, or of a tar, compressed or not.
 
     Hidden files and what systems leave behind (`places.LEFTOVERS`) are skipped.
@@ -45,16 +34,15 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
     Args:
         archive: The archive.
         into: An existing, empty folder. After an error it may hold some of the files.
-        progress: Called with the bytes of the archive that were read, and its size.
 
     Raises:
         BadTransfer: The archive is damaged; a member is a link, a device, encrypted or would land
             outside `into`; there are more than MAX_MEMBERS members, MAX_FILE_BYTES in a file or
             MAX_TOTAL_BYTES together.
-        DiskFull: The disk has less free space than the content takes.
+        OSError: `into` cannot be written.
     """
-    free_bytes = shutil.disk_usage(into).free
     total = done = 0
+    progress = console.progress("unpacking")
     try:
         archive_bytes = archive.stat().st_size
         with open(archive, "rb") as handle, _open(handle) as opened:
@@ -62,8 +50,6 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
                 total += size
                 parts = _check_name(archive, name)
                 _check_limits(archive, name, count, size, total)
-                if total > free_bytes:
-                    raise DiskFull(into, total)
                 if any(map(is_leftover, parts)):
                     continue
                 if into.joinpath(*parts).is_file():
@@ -72,14 +58,12 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
                 done = max(done, handle.tell())
                 progress(done, archive_bytes)
             progress(archive_bytes, archive_bytes)
-    except DAMAGE as error:
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the disk; those of decompressors have no number
         raise BadTransfer(
             f"{archive.name}: the archive is damaged, or no zip or tar ({error}); download it again"
         ) from None
-    except OSError as error:
-        if error.errno in DISK_FULL_ERRORS:
-            raise DiskFull(into, total) from None
-        raise BadTransfer(f"cannot unpack {archive.name} into {into}: {error}") from None
 
 
 def _open(handle: IO[bytes]) -> tarfile.TarFile | zipfile.ZipFile:

@@ -82,8 +82,9 @@ def group_errors(
     """
     if scores.people is None:
         raise BadData(
-            f"{groups.path}: the people of the pairs are not known; --groups needs photos named "
-            "Person_Name/photo.jpg"
+            f"{groups.path}: the people of the pairs are not known; groups need photos named "
+            "Person_Name/photo.jpg",
+            "groups",
         )
     left, right = ([person_name(name) for name in side] for side in (scores.left, scores.right))
     rows = errors_by_group(

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.rates import ErrorTable, OperatingPoint, operating_point
+from facepairs.bundles.measured import Measured
+from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
@@ -21,10 +21,7 @@ from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.by_group import group_errors
-from facepairs.evaluation.fitting import (
-    compare_calibrations,
-    lookalikes,
-)
+from facepairs.evaluation.fitting import is_no_better, lookalikes
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     ScoredPairs,
@@ -38,36 +35,32 @@ from facepairs.evaluation.whitening import whiten
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.support.words import command_line, counted
-from facepairs.verification.embedders import writer as embedders
-from facepairs.verification.embedders.embedder import ExternalEmbedder
-from facepairs.verification.embedders.measured import Measured, read_measured
+from facepairs.support.words import counted
+from facepairs.verification.embedders import embedder
 from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
 FEW_PEOPLE = 10
-SOURCE = "probability one half on the people of facepairs calibrate"
 SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecalibrationSummary:
-    """The calibration, and what it was measured on.
+class Recalibration:
+    """The bundle written, and what it was measured on.
 
     Attributes:
-        out: The bundle written.
+        bundle: The bundle, or the external embedder, that was written.
+        notes: For the user.
         people: Number of people in the pairs.
         genuine_pairs: Number of genuine pairs.
         impostor_pairs: Number of impostor pairs.
         people_left_out: People of the folder on whom the bundle was trained.
         photos_left_out: Photos that cannot be used.
-        kept_former: Whether the former calibration was kept, because the new one was no better on
+        kept_former: Whether the former calibration was kept, because a new one was no better on
             people that it was not fitted to.
-        former: The bundle's operating point before, and its errors on these pairs; None where
-            these people chose it.
+        former: The bundle's operating point before, and its errors on these pairs; None without.
         operating_point: The one now, and its errors.
-        threshold: The balanced threshold now.
         ece: Calibration error now on these pairs: of a new calibration cross-fitted, and None where
             they are too few.
         auc: AUC with the linear map of embeddings that is new, on people that it was not fitted to;
@@ -75,7 +68,8 @@ class RecalibrationSummary:
         auc_before: The same without the map.
     """
 
-    out: str
+    bundle: Model
+    notes: list[str]
     people: int
     genuine_pairs: int
     impostor_pairs: int
@@ -84,25 +78,21 @@ class RecalibrationSummary:
     kept_former: bool
     former: OperatingPoint | None
     operating_point: OperatingPoint
-    threshold: float
     ece: float | None
-    auc: float | None = None
-    auc_before: float | None = None
+    auc: float | None
+    auc_before: float | None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        points = {name: getattr(self, name) for name in ("former", "operating_point")}
-        plain = {name: point.to_json() if point else None for name, point in points.items()}
-        return {**vars(self), **plain, "schema": SCHEMA}
-
-
-@dataclass(frozen=True)
-class Recalibration:
-    """The bundle written, its figures, and notes for the user."""
-
-    bundle: Model
-    summary: RecalibrationSummary
-    notes: list[str]
+        figures = {name: value for name, value in vars(self).items() if name != "bundle"}
+        return {
+            "out": str(self.bundle.folder),
+            **figures,
+            "former": self.former.to_json() if self.former else None,
+            "operating_point": self.operating_point.to_json(),
+            "threshold": self.bundle.threshold,
+            "schema": SCHEMA,
+        }
 
 
 def calibrate(
@@ -124,7 +114,7 @@ def calibrate(
 
     Examples:
         >>> calibrated = facepairs.calibrate("default", "photos", "mine")
-        >>> calibrated.summary.operating_point.describe()
+        >>> calibrated.operating_point.describe()
 
     Args:
         bundle: The bundle's folder, the TOML file of an external embedder, or `default`.
@@ -146,210 +136,155 @@ def calibrate(
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.calibrate")
-    old, data, out = open_model(bundle), Path(data), Path(out)
-    if out.resolve() == old.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
-        raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
-    (check_replaceable if isinstance(old, Bundle) else embedders.check_replaceable)(out)
+    model, data, out = open_model(bundle), Path(data), Path(out)
+    if out.resolve() == model.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
+        raise BadConfig(
+            f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
+        )
+    (check_replaceable if isinstance(model, Bundle) else embedder.check_replaceable)(out)
     people_groups = read_groups(Path(groups)) if groups else None
-    file = Path(pairs) if pairs else None
     with held(lock_beside(out), out):
-        return _calibrate(old, data, out, file, skip_bad, people_groups, progress)
+        index = FaceIndex.scan(data)
+        source = Path(pairs) if pairs else index.root
+        chosen, notes = _choose_pairs(model, index, source)
+        if people_groups and (unknown := people_groups.describe_unknown(index.people, index.root)):
+            notes.append(f"warning: {unknown}")
+        errors: dict[int, str] = {}
+        display = progress(describe_scoring(model))
+        scored = score_pairs(Verifier(model), index, chosen, display, errors)
+        refuse_unusable(errors, skip_bad)
+        if errors:
+            notes.append(f"unusable photos left out: {describe_unusable(errors)}")
+            _check_enough(index, source, scored.pairs, notes)
+        if len(scored.names) < FEW_PEOPLE:
+            notes.append(
+                f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
+                "errors of so few are rough; from some 20 people on they fit your photos"
+            )
+        return _calibrate(model, scored, out, people_groups, notes, len(errors))
 
 
 def _calibrate(
-    bundle: Model,
-    data: Path,
+    model: Model,
+    scored: ScoredPairs,
     out: Path,
-    pairs_csv: Path | None,
-    skip_bad: bool,
     groups: PeopleGroups | None,
-    progress: ProgressFactory,
+    notes: list[str],
+    photos_left_out: int,
 ) -> Recalibration:
-    index = FaceIndex.scan(data)
-    pairs, notes = _choose_pairs(bundle, index, pairs_csv)
-    if groups and (unknown := groups.describe_unknown(index.people, index.root)):
-        notes.append(f"warning: {unknown}")
-    _check_enough(index, pairs, pairs_csv, notes)
-    if pairs_csv is None and bundle.kind == "embedding":
-        pairs = add_impostors(index, pairs)
-    errors: dict[int, str] = {}
-    scored = score_pairs(Verifier(bundle), index, pairs, progress(describe_scoring(bundle)), errors)
-    refuse_unusable(errors, skip_bad)
-    if errors:
-        notes.append(f"unusable photos left out: {describe_unusable(errors)}")
-        _check_enough(index, scored.pairs, pairs_csv, notes)
-    if len(scored.names) < FEW_PEOPLE:
-        notes.append(
-            f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
-            "errors of so few are rough; from some 20 people on they fit your photos"
-        )
-    people = counted(len(scored.names), "person", "people")
-    measured_on = f"{people} of {data.name}"
-    plain = fitted = scored.calibrate(measured_on, SOURCE)
-    whitened = whiten(scored) if isinstance(bundle, Bundle) and bundle.map is None else None
+    """Fit a calibration to scored pairs, and write the model with it or with the former one."""
+    measured_on = f"{counted(len(scored.names), 'person', 'people')} of {scored.index.root.name}"
+    plain = fitted = scored.calibrate(measured_on)
+    whitened = whiten(scored) if isinstance(model, Bundle) and model.map is None else None
     if whitened:
         scored = whitened.scored
-        fitted = scored.calibrate(measured_on, SOURCE)
-    is_new = not bundle.knows(scored.names).any()
-    former = bundle.calibration
-    # A verifier without measured errors gets those of these people in any case.
-    can_keep = is_new and bundle.errors is not None
-    kept_former = (
-        can_keep and not whitened and former is not None and not _is_better(former, scored)
-    )
-    ece = fitted.calibration.ece
-    if kept_former:
-        assert former is not None
-        ece = _former_ece(former, scored)
-        if groups:
-            notes.append(
-                "errors by group are not written, because the former calibration is kept; for them "
-                "run: " + command_line("evaluate", out, data, "--groups", groups.path)
-            )
-    if groups:
-        rows, _ = group_errors(groups, scored.table(), scored.score >= fitted.decided_at)
-        errors_with_groups = msgspec.structs.replace(fitted.errors, groups=rows)
-        fitted = msgspec.structs.replace(fitted, errors=errors_with_groups)
-    new: Model
-    if isinstance(bundle, Bundle):
-        new = _write_bundle(bundle, out, fitted, scored, kept_former, whitened and whitened.map)
-    else:
-        new = _write_embedder(bundle, out, fitted, scored, kept_former)
-    assert new.threshold is not None
-    summary = RecalibrationSummary(
-        out=str(out),
+        fitted = scored.calibrate(measured_on)
+    table, plain_table = fitted.errors, plain.errors
+    assert table is not None
+    assert plain_table is not None
+    genuine, alike = scored.pairs.genuine, lookalikes(scored.pairs.genuine, scored.cluster)
+    measured, kept, ece = fitted, False, fitted.calibration.ece
+    if model.measured and model.errors and not whitened:  # errors that nobody measured are not kept
+        former = model.measured.calibration
+        kept = is_no_better(former, genuine, scored.score, scored.people, alike)
+        if kept:
+            measured = model.measured
+            ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
+    if groups and measured.errors:
+        rows, _ = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
+        errors = msgspec.structs.replace(measured.errors, groups=rows)
+        measured = msgspec.structs.replace(measured, errors=errors)
+    before = operating_point(model)
+    if before.threshold is not None:
+        before = msgspec.structs.replace(before, errors=plain_table.at(before.threshold))
+    names = [] if kept else scored.names
+    new = _write(model, out, measured, names, whitened.map if whitened else None)
+    return Recalibration(
+        bundle=new,
+        notes=notes,
         people=len(scored.names),
-        genuine_pairs=fitted.errors.genuine_pairs,
-        impostor_pairs=fitted.errors.impostor_pairs,
-        people_left_out=int(bundle.trained_on(list(index.people)).sum()),
-        photos_left_out=len(errors),
-        kept_former=kept_former,
-        former=_former(bundle, plain) if is_new and former is not None else None,
+        genuine_pairs=table.genuine_pairs,
+        impostor_pairs=table.impostor_pairs,
+        people_left_out=int(model.trained_on(list(scored.index.people)).sum()),
+        photos_left_out=photos_left_out,
+        kept_former=kept,
+        former=before if before.threshold is not None else None,
         operating_point=operating_point(new),
-        threshold=new.threshold,
         ece=ece,
         auc=whitened.auc if whitened else None,
         auc_before=whitened.auc_before if whitened else None,
     )
-    return Recalibration(new, summary, notes)
 
 
-def _write_bundle(
-    bundle: Bundle,
+def _write(
+    model: Model,
     out: Path,
-    fitted: Measured,
-    scored: ScoredPairs,
-    kept_former: bool,
+    measured: Measured,
+    names: list[str],
     embedding_map: EmbeddingMap | None,
-) -> Bundle:
-    """Write the bundle with the new calibration, or with the former one."""
-    if kept_former:
-        return rewrite_bundle(bundle, out, {})
-    files = {MAP: embedding_map.to_bytes()} if embedding_map else {}
-    changes = {
-        **fitted.manifest_fields(),
-        "view2": None if embedding_map else bundle.raw.get("view2"),  # of other embeddings
+) -> Model:
+    """Write the model with what was measured of it on the people of these names, if any."""
+    identities = Identities.of((), names).union(model.identities)
+    if not isinstance(model, Bundle):
+        people = msgspec.structs.replace(measured, people=identities.calibration)
+        return embedder.write_embedder(model, out, people)
+    if not names:
+        return rewrite_bundle(model, out, {}, measured=measured)
+    changes: dict[str, Any] = {
         "failures": None,
         "calibrated": {
-            "people": len(scored.names),
+            "people": len(names),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "from_threshold": bundle.threshold,
-            "from_network_sha256": bundle.files[bundle.network.file].sha256,
         },
     }
-    identities = Identities.of((), scored.names).union(bundle.identities)
-    return rewrite_bundle(bundle, out, changes, identities, fitted.errors, files)
+    files = {}
+    if embedding_map:
+        changes["view2"] = None  # was measured with other embeddings
+        files[MAP] = embedding_map.to_bytes()
+    return rewrite_bundle(model, out, changes, identities, measured, files)
 
 
-def _write_embedder(
-    model: ExternalEmbedder,
-    out: Path,
-    fitted: Measured,
-    scored: ScoredPairs,
-    kept_former: bool,
-) -> ExternalEmbedder:
-    """Write the embedder with the new calibration, or with the former one."""
-    if kept_former and model.measured:
-        return embedders.write_embedder(model, out, read_measured(model.folder / model.measured))
-    people = Identities.of((), scored.names).union(model.identities).calibration
-    return embedders.write_embedder(model, out, msgspec.structs.replace(fitted, people=people))
+def _choose_pairs(model: Model, index: FaceIndex, source: Path) -> tuple[PairList, list[str]]:
+    """Return enough pairs of people on whom the model was not trained, and notes.
 
-
-def measured_of(bundle: Bundle, errors: ErrorTable, people: frozenset[str]) -> Measured:
-    """Return what is written beside an external embedder; `people` are hashes."""
-    return Measured(
-        calibration=bundle.calibration,
-        threshold=bundle.threshold,
-        threshold_source=bundle.threshold_source,
-        thresholds=bundle.thresholds,
-        operating_point=bundle.operating_point,
-        errors=errors,
-        people=people,
-    )
-
-
-def _former(bundle: Model, fitted: Measured) -> OperatingPoint | None:
-    """Return the operating point before with its errors on the new pairs; None without one."""
-    point = operating_point(bundle)
-    if point.threshold is None:
-        return None
-    return msgspec.structs.replace(point, errors=fitted.errors.at(point.threshold))
-
-
-def _former_ece(former: Calibration, scored: ScoredPairs) -> float:
-    """Return the error of the former calibration on pairs that it was not fitted to."""
-    genuine, probability = scored.pairs.genuine, former.probability(scored.score)
-    return expected_calibration_error(genuine, probability, lookalikes(genuine, scored.cluster))
-
-
-def _is_better(former: Calibration, scored: ScoredPairs) -> bool:
-    """Whether a calibration of some people is better on others than the former one.
-
-    True also where there are too few people to tell.
+    Args:
+        model: The verifier.
+        index: The photos.
+        source: A CSV file with pairs, or the folder of photos to draw pairs from.
     """
-    alike = lookalikes(scored.pairs.genuine, scored.cluster)
-    losses = compare_calibrations(former, scored.pairs.genuine, scored.score, scored.people, alike)
-    return losses is None or losses.new < losses.former
-
-
-def _choose_pairs(
-    bundle: Model, index: FaceIndex, pairs_csv: Path | None
-) -> tuple[PairList, list[str]]:
-    """Return pairs of people on whom the bundle was not trained, and notes."""
     notes = []
-    if not bundle.lists_training:
-        notes.append(f"warning: {describe_unknown_training(model_name(bundle))}")
-    trained = bundle.trained_on(list(index.people))
-    if pairs_csv is not None:
-        given = read_pairs_csv(pairs_csv, index)
-        known = trained[index.person_of[given.left]] | trained[index.person_of[given.right]]
-        pairs = given.where(~known)
-        left_out, reason = known, ("pairs", "show people that this model was trained on")
+    if not model.lists_training:
+        notes.append(f"warning: {describe_unknown_training(model_name(model))}")
+    left_out = model.trained_on(list(index.people))
+    what, reason = "people", "were in this model's training set"
+    if source != index.root:
+        pairs = read_pairs_csv(source, index)
+        sides = (left_out[index.person_of[side]] for side in (pairs.left, pairs.right))
+        left_out = np.logical_or(*sides)
+        what, reason = "pairs", "show people that this model was trained on"
+        pairs = pairs.where(~left_out)
     else:
         try:
-            drawn = distinct_pairs(index.first, np.flatnonzero(~trained), PAIRS, seed=0)
+            pairs = distinct_pairs(index.first, np.flatnonzero(~left_out), PAIRS, seed=0)
         except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
-            drawn = PairList.of([], [], [])
-        pairs = limit_pairs_per_person(drawn, index.person_of)
-        left_out, reason = trained, ("people", "were in this model's training set")
+            pairs = PairList.of([], [], [])
+        pairs = limit_pairs_per_person(pairs, index.person_of)
     if left_out.any():
         if left_out.all():
-            raise NotEnough(
-                f"all {reason[0]} of {pairs_csv or index.root} {reason[1]}; calibrate on others"
-            )
-        notes.append(
-            f"{int(left_out.sum()):,} of {len(left_out):,} {reason[0]} left out: they {reason[1]}"
-        )
+            raise NotEnough(f"all {what} of {source} {reason}; calibrate on others")
+        counts = f"{int(left_out.sum()):,} of {len(left_out):,}"
+        notes.append(f"{counts} {what} left out: they {reason}")
+    _check_enough(index, source, pairs, notes)
+    if source == index.root and model.kind == "embedding":
+        pairs = add_impostors(index, pairs)
     return pairs, notes
 
 
-def _check_enough(
-    index: FaceIndex, pairs: PairList, pairs_csv: Path | None, notes: list[str]
-) -> None:
+def _check_enough(index: FaceIndex, source: Path, pairs: PairList, notes: list[str]) -> None:
     """Raise NotEnough, with the notes, where there are too few pairs or people."""
     genuine = pairs.where(pairs.genuine)
     people = len(np.unique(index.person_of[genuine.left]))
     try:
-        check_minimums(pairs_csv or index.root, people, len(genuine), len(pairs) - len(genuine))
+        check_minimums(source, people, len(genuine), len(pairs) - len(genuine))
     except NotEnough as error:
-        raise NotEnough("; ".join([str(error), *notes])) from None
+        raise NotEnough("; ".join([error.message, *notes]), *error.arguments) from None

@@ -246,13 +246,13 @@ def evaluate(
     words += [] if data is None else [str(data)]
     score_sources, folder = find_sources(words, _path(scores))
     for_models = {
-        "--protocol": protocol,
-        "--pairs": pairs,
-        "--out": scores_out,
-        "--identification": identification or None,
-        "--skip-bad": skip_bad or None,
+        "protocol": protocol,
+        "pairs": pairs,
+        "out": scores_out,
+        "identification": identification,
+        "skip_bad": skip_bad,
     }
-    _check_options([source.kind for source in score_sources], threshold, for_models)
+    _check_arguments([source.kind for source in score_sources], threshold, for_models)
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
@@ -359,14 +359,14 @@ def _score_photos(
     return selection.without_photos(errors), usable, errors[min(errors)]
 
 
-def _check_options(
+def _check_arguments(
     kinds: list[Kind], threshold: float | None, for_models: Mapping[str, object]
 ) -> None:
-    """Raise BadConfig unless the options fit the kinds of the sources."""
+    """Raise BadConfig for an argument that has no meaning for the kinds of the sources."""
     if threshold is not None and kinds != ["scores"]:
-        raise BadConfig("--threshold goes with one scores file; other sources have their own")
-    given = [name for name, value in for_models.items() if value is not None]
+        raise BadConfig("only a single scores file is measured at a given threshold", "threshold")
+    given = [name for name, value in for_models.items() if value]
     if given and "model" not in kinds:
-        raise BadConfig(f"{given[0]} goes with a bundle; scores have their pairs already")
-    if for_models["--out"] is not None and kinds.count("model") > 1:
-        raise BadConfig("--out takes the scores of one verifier; evaluate each by itself")
+        raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
+    if for_models["out"] is not None and kinds.count("model") > 1:
+        raise BadConfig("scores are written of one verifier; evaluate each by itself", "out")

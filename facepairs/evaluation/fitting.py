@@ -4,13 +4,13 @@ All on pairs of people that the network was not trained on.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Measured
 from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
@@ -25,14 +25,11 @@ from facepairs.evaluation.metrics.intervals import (
 )
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_fmr
-from facepairs.verification.embedders.measured import Measured
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
 EXTREMES = 64  # thresholds among the highest impostor scores, denser towards the highest
 DIGITS = 8
 MIN_GAP = 1e-5  # between the classes' mean scores, in standard deviations; less is only rounding
-OWN_THRESHOLD = "probability one half on held-out people"
-HELD_OUT = "people held out of training"
 PROMISES = (0.01, 0.1)
 """Target FMRs that a bundle may promise by default, the first that is possible. On LFW, .01 among
 look-alikes accepts 1 of 550 strangers at random and misses 3 % of the genuine pairs of the included
@@ -43,28 +40,24 @@ MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 def calibrate(
     genuine: npt.ArrayLike,
     score: npt.ArrayLike,
-    fold: npt.ArrayLike | None = None,
     *,
     cluster: npt.NDArray[np.integer] | None = None,
     people: PairPeople | None = None,
-    source: str = OWN_THRESHOLD,
-    measured_on: str = HELD_OUT,
+    measured_on: str = "held-out people",
 ) -> Measured:
     """Fit a bundle's probability, choose its thresholds and measure their errors.
 
     The balanced threshold is where the probability is one half. Where it is known which strangers
     look alike, they make up half of the strangers that the probability is fitted to, and the
-    thresholds by FMR keep to it among them. The calibration error is measured on each part of the
-    pairs with the curve of the other parts.
+    thresholds by FMR keep to it among them. The calibration error is measured on each half of the
+    pairs with the curve of the other half.
 
     Args:
         genuine: bool[N].
         score: float[N], of people that the network was not trained on.
-        fold: int[N], the parts for the calibration error; without folds, two halves.
         cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
             where it is not known.
         people: Of the pairs, for intervals that know that people recur.
-        source: Where the threshold comes from, in words.
         measured_on: The pairs, in words.
 
     Raises:
@@ -75,13 +68,12 @@ def calibrate(
     lookalike = lookalikes(labels, cluster)
     curve = fit_logistic(labels, scores, lookalike=lookalike)
     try:
-        probability = cross_fitted_probability(labels, scores, fold, lookalike)
-    except NotEnough:  # a part alone does not suffice to fit a curve
+        probability = cross_fitted_probability(labels, scores, lookalike=lookalike)
+    except NotEnough:  # a half alone does not suffice to fit a curve
         ece = None
     else:
         ece = expected_calibration_error(labels, probability, lookalike)
     counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
-    fitted = Calibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
@@ -93,11 +85,9 @@ def calibrate(
         measured_on=measured_on,
     )
     result = Measured(
-        calibration=fitted,
-        threshold=curve.threshold,
-        threshold_source=source,
+        calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece, **counts),
         thresholds=tuple(rows),
-        operating_point=default_promise(rows, curve.threshold, errors),
+        promise=default_promise(rows, curve.threshold, errors),
         errors=errors,
     )
     if cluster is None or lookalike is None:
@@ -289,49 +279,43 @@ def default_promise(
     return None
 
 
-class CalibrationLosses(NamedTuple):
-    """Log loss at equal priors on people that a curve was not fitted to."""
-
-    former: float
-    new: float
-
-
-def compare_calibrations(
+def is_no_better(
     former: Calibration,
     genuine: Bools,
     score: Floats,
     people: PairPeople,
     lookalike: Bools | None = None,
-) -> CalibrationLosses | None:
-    """Compare a calibration with one fitted to half of the people, on the other half, both ways.
+) -> bool:
+    """Return whether a calibration of some people is no better on others than a former one.
+
+    One is fitted to each half of the people and compared on the other half, by its log loss at
+    equal priors. False where half of the people is too few for a calibration.
 
     Args:
-        former: Not fitted to these people.
+        former: The calibration to compare with.
         genuine: bool[N].
         score: float64[N].
         people: Of the pairs; pairs across the halves are left out.
         lookalike: bool[N], as for `fit_logistic`.
-
-    Returns:
-        The mean losses; None where half of the people is too few for a calibration.
     """
     _, numbers = np.unique(np.concatenate(people), return_inverse=True)
     left, right = np.split(numbers % 2, 2)
-    losses = []
-    for half in (0, 1):
-        fitting, testing = ((left == side) & (right == side) for side in (half, 1 - half))
+    halves: list[Bools] = [(left == half) & (right == half) for half in (0, 1)]
+    if any(min(genuine[m].sum(), (~genuine[m]).sum()) < MIN_PAIRS for m in halves):
+        return False
+    gain = 0.0
+    for fitting, testing in (halves, halves[::-1]):
         alike = [None if lookalike is None else lookalike[m] for m in (fitting, testing)]
-        if any(min(genuine[m].sum(), (~genuine[m]).sum()) < MIN_PAIRS for m in (fitting, testing)):
-            return None
         try:
             new = fit_logistic(genuine[fitting], score[fitting], lookalike=alike[0])
         except NotEnough:
-            return None
+            return False
         weight = equal_weights(genuine[testing], alike[1])
         sign = np.where(genuine[testing], 1.0, -1.0)
         logits = [sign * (c.scale * score[testing] + c.offset) for c in (former, new)]
-        losses.append([float(np.mean(weight * np.logaddexp(0, -logit))) for logit in logits])
-    return CalibrationLosses(*np.mean(losses, axis=0).tolist())
+        losses = [float(np.mean(weight * np.logaddexp(0, -logit))) for logit in logits]
+        gain += losses[0] - losses[1]
+    return gain <= 0
 
 
 def cross_fitted_probability(

@@ -151,7 +151,7 @@ def _figures(cells: Cells, drawn: Floats) -> Figures:
     homogeneity = 1 - _ratio(joint - groups, people, 0.0)
     completeness = 1 - _ratio(joint - people, groups, 0.0)
     v_measure = _harmonic(homogeneity, completeness)
-    return Figures(*pair, _harmonic(*pair), *b3, _harmonic(*b3), v_measure)
+    return Figures(*map(float, (*pair, _harmonic(*pair), *b3, _harmonic(*b3), v_measure)))
 
 
 def _sums(number: Ints, weight: Floats) -> Floats:

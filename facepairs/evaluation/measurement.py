@@ -144,7 +144,7 @@ def measure_scores(
         decisions,
         known_by.calibration if known_by else None,
         verify_point,
-        by_cluster=known_by is None or known_by.network_sha256 is not None,
+        by_cluster=known_by is None or known_by.embedder_sha256 is not None,
         groups=groups,
         pairs=known_by.pairs if known_by else source.path,
         scored_by=known_by.model if known_by else None,

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.measured import Measured
 from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
-from facepairs.evaluation.fitting import OWN_THRESHOLD, calibrate
+from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
-from facepairs.verification.embedders.measured import Measured
 from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
@@ -57,14 +57,13 @@ class ScoredPairs:
         left, right = (StringTable(self.index.name(int(i)) for i in side) for side in sides)
         return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.cluster)
 
-    def calibrate(self, measured_on: str, source: str = OWN_THRESHOLD) -> Measured:
-        """Fit a verifier's probability and thresholds to them; see `metrics.calibration`."""
+    def calibrate(self, measured_on: str) -> Measured:
+        """Fit a verifier's probability and thresholds to them; see `fitting.calibrate`."""
         return calibrate(
             self.pairs.genuine,
             self.score,
             cluster=self.cluster,
             people=self.people,
-            source=source,
             measured_on=measured_on,
         )
 
@@ -160,7 +159,7 @@ def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:
         skip_bad: Whether they are left out.
     """
     if errors and not skip_bad:
-        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out with --skip-bad")
+        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out", "skip_bad")
 
 
 def describe_unusable(errors: Mapping[int, str]) -> str:

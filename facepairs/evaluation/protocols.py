@@ -12,9 +12,7 @@ from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
-from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
@@ -93,9 +91,15 @@ def choose_pairs(
         pairs = read_pairs(list_path(lists, source.split()[-1]), index)
         return PairSelection(index, pairs, source, protocol)
     known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
-    pairs = _heldout_pairs(
-        index, known, data, "these models were" if models[1:] else "this model was"
-    )
+    people = np.flatnonzero(~known)
+    try:
+        pairs = distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
+    except NotEnough as error:
+        raise NotEnough(
+            f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured: "
+            f"{error.message}; measure on people it has not seen, or list the pairs",
+            "pairs",
+        ) from None
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
     held_out = all(model.lists_training for model in models)
@@ -112,28 +116,10 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
         protocol = trained_under.pop()
     known = PROTOCOLS if bundles else (*PROTOCOLS, "view2")
     if protocol not in known:
-        raise BadData(f"protocol {protocol!r} is unknown; use one of {', '.join(known)}")
-    return protocol
-
-
-def _heldout_pairs(index: FaceIndex, known: Bools, data: Path, models: str) -> PairList:
-    people = np.flatnonzero(~known)
-    if not len(people):
-        raise NotEnough(
-            f"{data}: {models} trained or calibrated on {_all(len(known))}; measure on others, or "
-            "give --pairs"
+        raise BadData(
+            f"protocol {protocol!r} is unknown; use one of {', '.join(known)}", "protocol"
         )
-    try:
-        return distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
-    except NotEnough as error:
-        raise NotEnough(
-            f"{data}: {counted(len(people), 'person is', 'people are')} not known to this model, "
-            f"of {len(known):,}: {error}, or give --pairs"
-        ) from None
-
-
-def _all(people: int) -> str:
-    return "the one person there" if people == 1 else f"all {people:,} people there"
+    return protocol
 
 
 def category_of(model: Model, selection: PairSelection) -> str | None:

@@ -3,7 +3,7 @@
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
 measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
-where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `verify --pairs`
+where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `score`
 writes them. Beside files written here lies their origin, NAME.json with their SHA-256; files
 without it are not checked.
 """
@@ -48,9 +48,6 @@ class ScoreTable:
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
         copies: Number of pairs of a photo and itself or a copy, as far as the file tells.
-
-    Raises:
-        BadData: The columns have different lengths.
     """
 
     left: Sequence[str]
@@ -62,14 +59,6 @@ class ScoreTable:
     decision: Bools | None = None
     unscored: int = 0
     copies: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse columns of different lengths."""
-        columns = {name: getattr(self, name) for name in (*COLUMNS, CLUSTER, "decision")}
-        lengths = {name: len(column) for name, column in columns.items() if column is not None}
-        if len(set(lengths.values())) > 1:
-            counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
-            raise BadData(f"scores need as many entries in every column, not {counts}")
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -220,7 +209,7 @@ def read_scores(path: Path) -> ScoreTable:
 
 
 def _is_copy(row: Mapping[str, str]) -> bool:
-    """Return whether a row names one photo twice, or `verify --pairs` found two copies of one."""
+    """Return whether a row names one photo twice, or `score` found two copies of one."""
     left = row.get("left", "")
     same = bool(left) and left == row.get("right", "")
     return same or SAME_CONTENT in row.get("left_hints", "").split()
@@ -278,7 +267,8 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     if missing or len(other) != len(first):
         raise BadData(
             f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
-            f"{names[0]}; compare scores of the same pairs, for bundles with --pairs FILE"
+            f"{names[0]}; compare scores of the same pairs, which bundles can be given",
+            "pairs",
         )
     matched = np.array(found, np.int64)
     if (other.genuine[matched] != first.genuine).any():

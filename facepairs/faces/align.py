@@ -143,6 +143,18 @@ def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> Aligned
         NoFace: As in `align_faces`.
         TooSmallFace: As in `align_faces`.
     """
+    found = _kept_faces(photo)
+    return _align(photo, spec, usable_faces(found, photo.name)[0], len(found), hints)
+
+
+def align_every(photo: Photo, spec: CropSpec) -> list[AlignedFace]:
+    """Align every face of a file, the most prominent first, as `align_and_keep`."""
+    found = _kept_faces(photo)
+    faces = enumerate(usable_faces(found, photo.name), 1)
+    return [_align(photo, spec, face, len(found), False, number) for number, face in faces]
+
+
+def _kept_faces(photo: Photo) -> list[Face]:
     from facepairs.faces.face_cache import face_cache  # two photos alone need no SQLite
     from facepairs.faces.inspection import inspect_content
 
@@ -150,8 +162,7 @@ def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> Aligned
     record = inspect_content(photo.content, True, face_cache(), photo.name)
     if record.problem:
         raise BadImage(f"{photo.name}: {record.reason}")
-    found = record.found
-    return _align(photo, spec, usable_faces(found, photo.name)[0], len(found), hints)
+    return record.found
 
 
 def usable_faces(found: list[Face], name: str) -> list[Face]:

@@ -8,23 +8,23 @@ resembles one.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from facepairs.faces.alignment import FRAME_PX, TEMPLATE, fit_similarity
 from facepairs.faces.yunet import MAX_FACES, detect
-from facepairs.images.photo import Photo, hold_budget, load_upright
-from facepairs.images.pixels import Pixels
+from facepairs.images.decode import upright
+from facepairs.images.photo import Photo
 from facepairs.images.problem import ImageProblem
-from facepairs.images.warp import Points, Similarity, centred_square, source_window
+from facepairs.images.warp import Points, Similarity, centred_square, warp
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here,
-# or what `images.check.is_plain` says.
-DETECTOR = "yunet-2"
+# or what `images.decode.is_plain` says.
+DETECTOR = "yunet-3"
 MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
@@ -32,8 +32,7 @@ SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
 PADDING = 0.5  # of each side, around a face that fills its photo
 MIN_CANDIDATE = 0.6  # score of a single detection
-View = tuple[float, int]  # pixels per pixel of the frame, and side in pixels
-VIEWS: tuple[View, ...] = ((0.8, 136), (1.0, 160))
+VIEWS, VIEW_PX = (0.55, 0.65), 96  # pixels of each view per pixel of the frame, and their side
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
 MAX_ROUNDS, SETTLED_PX = 4, 2.0  # until landmarks move less than that, in frame pixels
@@ -47,7 +46,6 @@ CLOSE = 0.25  # in prominence: a face located again may turn out to be so much m
 TINY = 100.0  # in prominence
 MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
-UNMOVED = Similarity(np.eye(2), np.zeros(2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +97,11 @@ class Face:
         return Face((self.landmarks + 0.5) * scale - 0.5, self.score)
 
 
-def find_faces(image: Pixels, every: bool = False, name: str = "image") -> list[Face]:
+def find_faces(picture: Image.Image, every: bool = False, name: str = "image") -> list[Face]:
     """Find the faces of an image.
 
     Args:
-        image: uint8[H, W, 3] in RGB, upright as far as is known.
+        picture: In mode RGB, upright as far as is known.
         every: Look for small faces in a large image, too, and locate every face as precisely as the
             first. Without it, the others only count: most are a single detection.
         name: What messages call the image.
@@ -115,18 +113,15 @@ def find_faces(image: Pixels, every: bool = False, name: str = "image") -> list[
         BadConfig: The detector's file is missing or not the expected one.
         ImageProblem: There is no face, and the image is nearly black.
     """
-    picture = Image.fromarray(image)
     confirm = cache(partial(_confirm, picture))
-    upright = _candidates(picture, 0, every)
-    found = _locate(confirm, upright, picture.size, every)
+    level = _candidates(picture, 0, every)
+    found = _locate(confirm, level, picture.size, every)
     if not found or found[0].score < CERTAIN:
         # Apart from the others: a turned candidate may look surer than it is.
         turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
-        upright, turned = (
-            _locate(confirm, faces, picture.size, True) for faces in (upright, turned)
-        )
-        found = _most_prominent_first(_distinct([*upright, *turned]), picture.size)
-    if not found and 0 < image.max() <= NEARLY_BLACK:
+        level, turned = (_locate(confirm, faces, picture.size, True) for faces in (level, turned))
+        found = _most_prominent_first(_distinct([*level, *turned]), picture.size)
+    if not found and 0 < np.asarray(picture).max() <= NEARLY_BLACK:
         reason = "nearly black, perhaps 10 or 12 bits saved as 16; save it brighter, or in 8 bits"
         raise ImageProblem(name, "unreadable", reason)
     return found
@@ -143,17 +138,9 @@ def search_photo(photo: Photo, every: bool = False) -> list[Face]:
         BadImage: The photo is damaged.
         BadConfig: The detector's file is missing or not the expected one.
     """
-    with hold_budget(photo):
-        image, scale = load_upright(photo, LARGE_PX)
-        return in_full_size(find_faces(image, every, photo.name), scale)
-
-
-def in_full_size(faces: list[Face], scale: float) -> list[Face]:
-    """Return faces found in a copy of `scale` of a photo's size in pixels of the photo.
-
-    They are rounded to single precision, in which tables of photos keep them.
-    """
-    full = [face.scaled(1 / scale) for face in faces]
+    with upright(photo, max(photo.width_px, photo.height_px) / LARGE_PX) as (picture, divisor):
+        full = [face.scaled(divisor) for face in find_faces(picture, every, photo.name)]
+    # In single precision, in which tables of photos keep them.
     return [Face(one.landmarks.astype(np.float32).astype(np.float64), one.score) for one in full]
 
 
@@ -223,9 +210,9 @@ def _detect_in(
     """Detect faces in a scaled, padded and turned copy; they come in pixels of the picture."""
     width, height = (max(1, round(side * scale)) for side in picture.size)
     x, y = round(padding * width), round(padding * height)
-    copy = picture.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=2)
-    canvas = Image.new("RGB", (width + 2 * x, height + 2 * y), (127, 127, 127))
-    canvas.paste(copy, (x, y))
+    canvas = picture.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=2)
+    if padding:
+        canvas = ImageOps.expand(canvas, (x, y), (127, 127, 127))
     turned = canvas
     if angle_deg:
         turned = canvas.rotate(angle_deg, Image.Resampling.BILINEAR, expand=True)
@@ -241,19 +228,16 @@ def _detect_in(
 
 
 def _refine(picture: Image.Image, face: Face) -> Face | None:
-    """Detect a face again, upright, until its place settles; then take the mean of all views.
-
-    Returns None when no view shows it.
-    """
+    """Detect a face again in views around it until its place settles; None if none shows it."""
     for _ in range(MAX_ROUNDS):
-        seen = _detect_in_views(picture, face, VIEWS[-1:])
+        seen = _detect_in_views(picture, face)
         if seen is None:
             return None
         moved_px = _distance(seen.landmarks, face.landmarks) * face.to_frame.scale
         face = seen
         if moved_px < SETTLED_PX:
             break
-    return _detect_in_views(picture, face, VIEWS)
+    return face
 
 
 def _is_upright(picture: Image.Image, face: Face) -> bool:
@@ -267,47 +251,32 @@ def _is_upright(picture: Image.Image, face: Face) -> bool:
     return True
 
 
-def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) -> Face | None:
-    """Detect a face in upright views of itself and in their mirror images.
+def _detect_in_views(picture: Image.Image, face: Face) -> Face | None:
+    """Detect a face again in upright views of it, and in their mirror images, by one call.
 
     Returns:
         The mean of what the views show, None if none shows the face. Where only some of them do,
         the others lower the score.
     """
-    maps = [centred_square(face.to_frame, FRAME_PX, *view).inverse() for view in views]
-    upright = [_cut(picture, back, side_px) for back, (_, side_px) in zip(maps, views, strict=True)]
-    both = [image for view in upright for image in (view, view[:, ::-1])]
-    found = []
+    views = [
+        warp(picture, centred_square(face.to_frame, FRAME_PX, scale, VIEW_PX), VIEW_PX)
+        for scale in VIEWS
+    ]
+    both = [image for view in views for image in (view, view[:, ::-1])]
+    landmarks, scores = [], []
     for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
-        back, (scale, side_px) = maps[number // 2], views[number // 2]
-        points = [one.landmarks for one in detections]
+        points = np.array([one.landmarks for one in detections]).reshape(-1, 5, 2)
         if number % 2:
-            points = [((side_px - 1, 0) - one * (1, -1))[MIRRORED] for one in points]
-        expected = centred_square(UNMOVED, FRAME_PX, scale, side_px)(TEMPLATE)
-        distances = [_distance(one, expected) for one in points]
-        nearest = int(np.argmin(distances)) if distances else -1
-        if distances and distances[nearest] <= MAX_VIEW_ERROR_PX * scale:
-            found.append(Face(back(points[nearest]), detections[nearest].score))
-    if not found:
+            points = ((VIEW_PX - 1, 0) - points * (1, -1))[:, MIRRORED]
+        in_frame = (points - (VIEW_PX - 1) / 2) / VIEWS[number // 2] + (FRAME_PX - 1) / 2
+        distances = np.linalg.norm(in_frame - TEMPLATE, axis=2).mean(axis=1)
+        nearest = int(distances.argmin()) if len(distances) else 0
+        if len(distances) and distances[nearest] <= MAX_VIEW_ERROR_PX:
+            landmarks.append(in_frame[nearest])
+            scores.append(detections[nearest].score)
+    if not landmarks:
         return None
-    landmarks = np.mean([one.landmarks for one in found], axis=0)
-    return Face(landmarks, sum(one.score for one in found) / len(both))
-
-
-def _cut(picture: Image.Image, back: Similarity, side_px: int) -> Pixels:
-    """Cut out a view like `warp`, with Pillow: twice as fast, but not the same in every version."""
-    reduction = int(back.scale)
-    if reduction > 1:
-        left, top, right, bottom = source_window(back, side_px, *picture.size)
-        if left >= right or top >= bottom:
-            return np.zeros((side_px, side_px, 3), np.uint8)
-        picture = picture.reduce(reduction, (left, top, right, bottom))
-        offset = (back.offset - (left, top) + 0.5) / reduction - 0.5
-        back = Similarity(back.matrix / reduction, offset)
-    x, y = back.offset + 0.5 - back.matrix.sum(axis=1) / 2  # Pillow counts from pixels' corners
-    (a, b), (c, d) = back.matrix
-    method, filter_ = Image.Transform.AFFINE, Image.Resampling.BILINEAR
-    return np.asarray(picture.transform((side_px, side_px), method, (a, b, x, c, d, y), filter_))
+    return Face(face.to_frame.inverse()(np.mean(landmarks, axis=0)), sum(scores) / len(both))
 
 
 def _distance(one: Points, other: Points) -> float:

@@ -11,15 +11,13 @@ from functools import partial
 
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex
-from facepairs.faces.detector import LARGE_PX, find_faces, in_full_size
+from facepairs.faces.detector import search_photo
 from facepairs.faces.face_cache import FaceCache, face_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
 from facepairs.faces.photo_table import PhotoTable
-from facepairs.images.check import is_plain, upright_size
+from facepairs.images.decode import is_plain, upright
 from facepairs.images.photo import (
     Photo,
-    hold_budget,
-    load_upright,
     open_photo,
     read_below,
     read_checked,
@@ -74,10 +72,11 @@ class InspectPhotos:
         return found[digest]
 
     def _record(self, photo: Photo, digest: bytes) -> PhotoRecord:
-        with hold_budget(photo):
-            pixels, scale = load_upright(photo, LARGE_PX if self.align else 1)
-            faces = in_full_size(find_faces(pixels, name=photo.name), scale) if self.align else None
-        width_px, height_px = upright_size(photo, pixels, scale)
+        faces = search_photo(photo) if self.align else None
+        if not self.align:
+            with upright(photo, 8):
+                pass  # it can be decoded
+        width_px, height_px = photo.upright_px
         return PhotoRecord(
             width_px=width_px,
             height_px=height_px,

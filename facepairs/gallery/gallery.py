@@ -127,9 +127,9 @@ class Gallery:
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
             raise BadGallery(
                 f"{self.place}: made with another model ({made_with.describe()}) than {name} "
-                f"({given.describe()}); give that one, with --bundle or FACEPAIRS_BUNDLE, or enrol "
-                "the photos again: "
-                + command_line("gallery", "add-folder", "NEW_GALLERY", "photos/", "--bundle", name)
+                f"({given.describe()}); give that one, or enrol "
+                "the photos again: " + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
+                "bundle",
             )
 
     def set_model(self, width: int) -> None:
@@ -243,7 +243,7 @@ class Gallery:
         if not len(vectors):
             raise NotEnrolled(
                 f"{self.place}: holds nobody; add people: "
-                + command_line("gallery", "add", self.place, "NAME", "PHOTO")
+                + command_line("gallery", "add", self.place, "photos/")
             )
         if threshold is not None:
             point = verifier.operating_point(threshold)

@@ -9,7 +9,8 @@ import numpy as np
 
 from facepairs.data.index import name_problem, walk
 from facepairs.errors import BadBundle, BadData, BadImage, NoFace
-from facepairs.faces.align import align_faces
+from facepairs.faces.align import align_every
+from facepairs.images.photo import open_photo
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -81,8 +82,8 @@ class HeapReader:
     def _read(self, photo: str) -> _Read:
         nothing = np.zeros((0, self.verifier.scorer.width), np.float32)
         try:
-            framing = self.verifier.bundle.framing
-            faces = align_faces(self.root / photo, framing, every=True, hints=False)
+            file = open_photo(self.root / photo)
+            faces = align_every(file, self.verifier.bundle.framing)
         except NoFace:
             return _Read(photo, [], nothing, NO_FACE)
         except BadImage as error:

@@ -1,12 +1,9 @@
 """What names a person, and what tells models with different embeddings apart."""
 
-import hashlib
 import unicodedata
 from dataclasses import dataclass
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadConfig
-from facepairs.support.checksum import file_sha256
 from facepairs.verification.loading import Model
 
 LONGEST_NAME = 200
@@ -49,9 +46,4 @@ def clean_name(name: str) -> str:
 
 def identify_model(model: Model, width: int) -> ModelIdentity:
     """Return what tells models with different embeddings apart."""
-    if isinstance(model, Bundle):
-        sha256 = model.embedder_sha256
-    else:
-        parts = f"{file_sha256(model.network_path)} {model.embedding_settings}"
-        sha256 = hashlib.sha256(parts.encode()).hexdigest()
-    return ModelIdentity(sha256, model.model, model.alignment, width)
+    return ModelIdentity(model.embedder_sha256, model.model, model.alignment, width)

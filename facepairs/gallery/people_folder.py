@@ -26,7 +26,8 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.grouping import Earlier, FaceKey, Groups
 from facepairs.gallery.heap import HeapFace
 from facepairs.gallery.identity import clean_name
-from facepairs.images.photo import load_upright, open_photo
+from facepairs.images.decode import upright
+from facepairs.images.photo import open_photo
 from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.places import check_output_file, check_output_folder, is_leftover
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -133,14 +134,23 @@ def _correct(
             for key in faces:
                 del person[key]
                 refused[key] = refused.get(key, frozenset()) | {name}
+        elif what == "merge":
+            faces = _rename(person, refused, to, name) if faces else []
         else:
-            name, to = (to, name) if what == "merge" else (name, folder_name(to))
-            faces = [key for key, owner in person.items() if owner == name]
-            person.update(dict.fromkeys(faces, to))
-            for key, names in refused.items():
-                refused[key] = frozenset(to if one == name else one for one in names)
+            faces = _rename(person, refused, name, folder_name(to))
         if not faces:
             yield f"{path}: line {line}: {what},{row['person']},{row['to']}: nothing to correct"
+
+
+def _rename(
+    person: dict[FaceKey, str], refused: dict[FaceKey, frozenset[str]], name: str, to: str
+) -> list[FaceKey]:
+    """Give all faces of a person to another, or to a new one; return them."""
+    faces = [key for key, owner in person.items() if owner == name]
+    person.update(dict.fromkeys(faces, to))
+    for key, names in refused.items():
+        refused[key] = frozenset(to if one == name else one for one in names)
+    return faces
 
 
 def folder_name(name: str) -> str:
@@ -264,12 +274,12 @@ def cut_out(photo: Path, box: tuple[int, int, int], around: float = CUT_OUT) -> 
     Raises:
         BadImage: The photo cannot be read.
     """
-    pixels, _ = load_upright(open_photo(photo))
     left, top, side = box
     margin = round(side * (around - 1) / 2)
-    rows = slice(max(0, top - margin), max(0, top + side + margin))
-    columns = slice(max(0, left - margin), max(0, left + side + margin))
-    return Image.fromarray(pixels[rows, columns])
+    with upright(open_photo(photo)) as (picture, _):
+        right, bottom = left + side + margin, top + side + margin
+        edges = (min(picture.width, right), min(picture.height, bottom))
+        return picture.crop((max(0, left - margin), max(0, top - margin), *edges))
 
 
 def _write_list(path: Path, rows: list[FaceRow]) -> None:

@@ -4,25 +4,15 @@ Array contract: uint8[crop_px, crop_px, 3], RGB: the centre square of the uprigh
 rotated square around a face.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from facepairs.images.decode_budget import decode_budget, decode_cost_px
-from facepairs.images.orientation import turn_of
-from facepairs.images.photo import (
-    ImageSource,
-    Photo,
-    damage_as_bad_image,
-    open_photo,
-    shrink_jpeg,
-    undecoded,
-)
-from facepairs.images.pixels import array_pixels, image_pixels, to_rgb
-from facepairs.images.warp import Similarity, source_window, warp
+from facepairs.images.decode import upright
+from facepairs.images.photo import ImageSource, Photo, open_photo
+from facepairs.images.warp import Similarity, warp
 
 MAX_FRAME_PX = 4096  # a manifest that asks for more would have us allocate it
 
@@ -82,8 +72,7 @@ def _is_upright_face(points: tuple[tuple[float, float], ...], side_px: int) -> b
 def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> Crop:
     """Read an image and cut its centre square.
 
-    A JPEG whose square is over four times too large may be decoded at a half, a quarter or an
-    eighth of its size (libjpeg's DCT scaling), which stays within a few grey levels.
+    An image whose square is at least four times too large is shrunk first; see `decode.upright`.
 
     Args:
         source: A path, an encoded image as bytes or an open binary file (a format of
@@ -103,38 +92,19 @@ def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> C
 
 
 def crop_photo(photo: Photo, spec: CropSpec) -> Crop:
-    """Cut the centre square of a photo that `open_photo` returned, as `load_crop` does; once."""
-    content, name = photo.content, photo.name
-    if isinstance(content, np.ndarray):
-        side = spec.side_px(photo.width_px, photo.height_px)
-        left, top = _offset(photo.width_px, side), _offset(photo.height_px, side)
-        square = array_pixels(content[top : top + side, left : left + side], name)
-        crop = _resize_box(Image.fromarray(square), (0, 0, side, side), spec.crop_px, name)
-        return np.array(crop)
-    with damage_as_bad_image(name):
-        image = undecoded(content, photo)
-        width, height = image.size
-        side, divisor = spec.side_px(width, height), 1
-        if side > 4 * spec.crop_px and isinstance(content, bytes):
-            keep = 2 * spec.crop_px / side  # twice the pixels needed: resizing still averages
-            divisor = shrink_jpeg(image, math.ceil(width * keep), math.ceil(height * keep))
-        with decode_budget.acquire(_cost_px(photo, image)):
-            image.load()
-            if divisor == 1:
-                width, height = image.size  # `load` turns a TIFF upright
-            turn = turn_of(image)
-            left = _offset(width, side, turn is not None and turn.reverses_x)
-            top = _offset(height, side, turn is not None and turn.reverses_y)
-            box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
-            crop = _resize_box(image, box, spec.crop_px, name)
-            return np.array(crop.transpose(turn.transpose) if turn else crop)
+    """Cut the centre square of a photo that `open_photo` returned, as `load_crop` does."""
+    side = spec.side_px(photo.width_px, photo.height_px)
+    # Twice the pixels needed: resizing still averages.
+    with upright(photo, side / (2 * spec.crop_px)) as (image, divisor):
+        corner = (np.array(photo.upright_px) - side) // 2
+        box = np.concatenate([corner, corner + side]) / divisor
+        return _resize_box(image, box, spec.crop_px)
 
 
 def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
     """Cut a rotated square out of a photo; what lies outside of the photo is black.
 
-    A JPEG may be decoded at a half, a quarter or an eighth of its size (libjpeg's DCT scaling),
-    which stays within a few grey levels.
+    A photo that is much too large is shrunk first; see `decode.upright`.
 
     Args:
         photo: What `open_photo` returned.
@@ -147,53 +117,15 @@ def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
     Raises:
         BadImage: The photo is damaged.
     """
-    content, name = photo.content, photo.name
-    if isinstance(content, np.ndarray):
-        window = source_window(to_square.inverse(), side_px, photo.width_px, photo.height_px)
-        left, top, right, bottom = window
-        pixels = array_pixels(content[top:bottom, left:right], name)
-        return warp(pixels, to_square.after(_shift(left, top)), side_px)
-    with damage_as_bad_image(name):
-        image = undecoded(content, photo)
-        divisor = 1
-        if isinstance(content, bytes):
-            most = max(1, int(1 / to_square.scale))
-            divisor = shrink_jpeg(image, image.width // most, image.height // most)
-        with decode_budget.acquire(_cost_px(photo, image)):
-            image.load()
-            stored = (photo.width_px, photo.height_px) if divisor > 1 else image.size
-            turn = turn_of(image)
-            if turn:
-                to_square = to_square.after(turn.to_upright(*stored))
-            to_square = to_square.of_scaled_image(1 / divisor)
-            window = source_window(to_square.inverse(), side_px, *image.size)
-            pixels = image_pixels(image.crop(window), name)
-        return warp(pixels, to_square.after(_shift(*window[:2])), side_px)
+    with upright(photo, 1 / to_square.scale) as (image, divisor):
+        return warp(image, to_square.of_scaled_image(1 / divisor), side_px)
 
 
-def _shift(left: int, top: int) -> Similarity:
-    return Similarity(np.eye(2), np.array([left, top], np.float64))
-
-
-def _cost_px(photo: Photo, image: Image.Image) -> int:
-    stored_px = photo.width_px * photo.height_px
-    return decode_cost_px(photo.content, math.prod(image.size), stored_px)
-
-
-def _offset(length: int, side: int, reverses: bool = False) -> int:
-    """Return the square's offset on a stored axis; it is (length - side) // 2 when upright."""
-    offset = (length - side) // 2
-    return length - side - offset if reverses else offset
-
-
-def _resize_box(
-    image: Image.Image, box: tuple[float, float, float, float], crop_px: int, name: str
-) -> Image.Image:
+def _resize_box(image: Image.Image, box: npt.NDArray[np.float64], crop_px: int) -> Crop:
     """Cut a box and resize it to crop_px; pixels beside the box never mix in, as in training."""
-    left, top = math.floor(box[0]), math.floor(box[1])
-    right, bottom = math.ceil(box[2]), math.ceil(box[3])
-    part = to_rgb(image.crop((left, top, right, bottom)), name)
-    if box[2] - box[0] == crop_px:
-        return part
-    inner = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
-    return part.resize((crop_px, crop_px), Image.Resampling.BILINEAR, box=inner)
+    left, top = np.floor(box[:2]).astype(int).tolist()
+    part = image.crop((left, top, *np.ceil(box[2:]).astype(int).tolist()))
+    if box[2] - box[0] != crop_px:
+        inner = tuple((box - (left, top) * 2).tolist())
+        part = part.resize((crop_px, crop_px), Image.Resampling.BILINEAR, box=inner)
+    return np.array(part)

@@ -25,7 +25,7 @@ class CropPlan:
     Attributes:
         spec: Side of the crop; without a map, which centre square it is.
         plain_px: int32[N, 2], height and width of each image that TensorFlow decodes as Pillow does
-            (see `images.check`); zeros for all others.
+            (see `images.decode`); zeros for all others.
         to_crop: float64[N, 2, 3], the map from each full-size upright image to its crop: matrix and
             offset. None: the centre square of each image.
         alignment: Its name in a bundle's manifest, such as "landmarks-5" or "lfw-frame".

@@ -1,13 +1,10 @@
-"""JPEG files: the walk over their segments, and writing them completely or not at all."""
+"""JPEG files: the walk over their segments, and a missing end."""
 
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageChops
 
 SIGNATURE = b"\xff\xd8\xff"
@@ -76,26 +73,4 @@ def ended(data: bytes) -> bytes:
 
 def has_several_scans(data: bytes) -> bool:
     """Return whether a file is a JPEG of more than one scan; `find_hazard` must have passed it."""
-    if not data.startswith(SIGNATURE):
-        return False
-    scans = (segment for segment in segments(data) if segment.marker == SCAN)
-    return next(scans, None) is not None and next(scans, None) is not None
-
-
-def write_jpeg(path: Path, pixels: npt.NDArray[np.uint8], quality: int) -> None:
-    """Write an image as a JPEG.
-
-    The image is encoded in memory first: when Pillow writes to a file itself, it does not check how
-    much was written, and a full disk truncates the file silently.
-
-    Args:
-        path: The file.
-        pixels: uint8[H, W, 3] or [H, W].
-        quality: Pillow's, 0 to 100.
-
-    Raises:
-        OSError: The file cannot be written, such as when the disk is full.
-    """
-    data = io.BytesIO()
-    Image.fromarray(pixels).save(data, "JPEG", quality=quality)
-    path.write_bytes(data.getbuffer())
+    return data.startswith(SIGNATURE) and sum(part.marker == SCAN for part in segments(data)) > 1

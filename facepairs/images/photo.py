@@ -1,6 +1,6 @@
-"""Open untrusted photos: formats, limits on size and memory, damage, EXIF orientation.
+"""Open untrusted photos: formats, limits on size and memory, damage.
 
-Every photo comes through `open_photo`, in training as in verification. EXIF orientation is applied.
+Every photo comes through `open_photo`, in training as in verification.
 """
 
 import errno
@@ -10,10 +10,12 @@ import math
 import os
 import stat
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,17 +23,12 @@ from PIL import Image, ImageFile, PngImagePlugin, UnidentifiedImageError
 
 from facepairs.errors import LONGEST, BadImage
 from facepairs.images import jpeg
-from facepairs.images.decode_budget import decode_budget, decode_cost_px
 from facepairs.images.formats import pillow_format
 from facepairs.images.hazards import find_hazard, without_metadata
-from facepairs.images.orientation import quiet_pillow, turn_of
 from facepairs.images.pixels import (
     MAX_PIXELS,
-    Pixels,
     array_pixels,
-    array_size,
     check_size,
-    image_pixels,
     max_pixels,
     too_many_pixels,
 )
@@ -43,28 +40,40 @@ SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoder
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
-MAX_BYTES = 256 * 2**20
+MAX_BYTES, TOO_LARGE = 256 * 2**20, "over 256 MB"
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is no damage
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # Pillow would repeat errors on stderr
 
-_loading = threading.Lock()
+_loading, _warnings_lock = threading.Lock(), threading.Lock()
 T = TypeVar("T")
-ImageSource = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any]
 
 
-class Photo(NamedTuple):
-    """An image that was read but not decoded: its content, name, and stored size in pixels.
+@dataclass(eq=False)
+class Photo:
+    """An image that was read but not decoded.
 
-    `opened` is an encoded image with its header read by Pillow; it can be decoded once.
+    Attributes:
+        content: The file, or the image itself.
+        name: What messages call it.
+        width_px: Width as stored.
+        height_px: Height as stored.
+        opened: An encoded image with its header read by Pillow; it can be decoded once.
+        upright_px: Width and height of the upright photo; zeros until it was decoded.
+        kept: What `decode.upright` returned last, if it is small.
     """
 
-    content: bytes | Image.Image | npt.NDArray[Any]
+    content: bytes | Image.Image = field(repr=False)
     name: str
     width_px: int
     height_px: int
-    opened: ImageFile.ImageFile | None = None
+    opened: ImageFile.ImageFile | None = field(default=None, repr=False)
+    upright_px: tuple[int, int] = (0, 0)
+    kept: tuple[Image.Image, int] | None = field(default=None, repr=False)
+
+
+ImageSource = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any] | Photo
 
 
 def open_photo(source: ImageSource, name: str | None = None) -> Photo:
@@ -72,19 +81,21 @@ def open_photo(source: ImageSource, name: str | None = None) -> Photo:
 
     Args:
         source: A path, an encoded image as bytes or an open binary file, a Pillow image, or an
-            array; see `load_crop`.
+            array; see `load_crop`. A photo is returned as it is.
         name: What messages call it; a path's default is the path.
 
     Raises:
         ImageProblem: The image cannot be read, or is beyond the limits of this module.
     """
+    if isinstance(source, Photo):
+        return source
     if isinstance(source, str | os.PathLike):
         name = name or os.fspath(source)
     name = name or "image"
     if isinstance(source, bytearray | memoryview):
         source = bytes(source)
     if isinstance(source, np.ndarray):
-        return Photo(source, name, *array_size(source, name))
+        source = Image.fromarray(array_pixels(source, name))
     if isinstance(source, Image.Image):
         check_size(source.size, name)
         return Photo(source, name, *source.size)
@@ -97,97 +108,22 @@ def open_photo(source: ImageSource, name: str | None = None) -> Photo:
     return Photo(data, name, *opened.size, opened)
 
 
-def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, float]:
-    """Decode a whole photo and turn it upright.
-
-    Args:
-        photo: What `open_photo` returned.
-        long_px: Allow the photo to be shrunk to a half, a quarter or an eighth of its size (a JPEG
-            by libjpeg's DCT scaling), as long as the longer side keeps this many pixels. Turned
-            photos of odd sides may not be.
-
-    Returns:
-        uint8[H, W, 3] and its scale relative to the stored photo, at most 1.
-
-    Raises:
-        ImageProblem: The photo is damaged.
-    """
-    content, name = photo.content, photo.name
-    if isinstance(content, np.ndarray):
-        return array_pixels(content, name), 1.0
-    with damage_as_bad_image(name):
-        image = undecoded(content, photo)
-        divisor = most = 1
-        if long_px is not None:
-            most = _exact_divisor(image, max(image.size) // long_px)
-        if isinstance(content, bytes):
-            divisor = shrink_jpeg(image, image.width // most, image.height // most)
-        stored = photo.width_px * photo.height_px
-        with decode_budget.acquire(decode_cost_px(content, math.prod(image.size), stored)):
-            image.load()
-            turn = turn_of(image)
-            if turn:
-                image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
-            return image_pixels(image, name, most // divisor), 1 / most
-
-
-def hold_budget(photo: Photo) -> AbstractContextManager[None]:
-    """Hold the decode budget for a photo while its pixels are in use.
-
-    A JPEG costs nothing here, because `load_upright` can decode it smaller.
-    """
-    content = photo.content
-    is_jpeg = isinstance(content, bytes) and content.startswith(jpeg.SIGNATURE)
-    pixels = photo.width_px * photo.height_px
-    return decode_budget.acquire(0 if is_jpeg else decode_cost_px(content, pixels, pixels))
-
-
-def _exact_divisor(image: Image.Image, most: int) -> int:
-    """Return 8, 4, 2 or 1, at most `most`, by which the upright photo shrinks without a shift.
-
-    Where a turned photo begins with the end of a stored row or column, that must not be rounded.
-    """
-    turn = turn_of(image)
-    reverses = (turn.reverses_x, turn.reverses_y) if turn else (False, False)
-    lengths = [px for px, reversed_ in zip(image.size, reverses, strict=True) if reversed_]
-    return next(
-        divisor
-        for divisor in (8, 4, 2, 1)
-        if divisor <= max(1, most) and not any(px % divisor for px in lengths)
-    )
-
-
-def undecoded(content: bytes | Image.Image, photo: Photo) -> Image.Image:
+def undecoded(photo: Photo) -> Image.Image:
     """Return the image of a photo, of which Pillow has read the header alone if it is encoded.
 
     Raises:
         ImageProblem: The photo is damaged.
     """
-    if isinstance(content, Image.Image):
-        with _loading:  # threads may share an image that Pillow has not read yet
-            if getattr(content, "fp", content) is None and getattr(content, "tile", None):
-                raise ImageProblem(photo.name, "unreadable", "was closed; call its load() before")
-            content.load()
-            content.getexif()
-        return content
-    opened = photo.opened
-    return opened if opened and opened.tile else open_header(content, photo.name)
-
-
-def shrink_jpeg(image: Image.Image, width: int, height: int) -> int:
-    """Let libjpeg decode a JPEG at a half, a quarter or an eighth of its size.
-
-    Args:
-        image: Not decoded yet. Formats other than JPEG stay as they are.
-        width: Of the decoded image, at least.
-        height: Of the decoded image, at least.
-
-    Returns:
-        The divisor, 1, 2, 4 or 8. The sides of the decoded image are rounded up.
-    """
-    stored = image.width
-    drafted = image.draft(image.mode, (max(1, width), max(1, height)))
-    return round(stored / drafted[1][2]) if drafted else 1
+    image = photo.content
+    if isinstance(image, bytes):
+        opened = photo.opened
+        return opened if opened and opened.tile else open_header(image, photo.name)
+    with _loading:  # threads may share an image that Pillow has not read yet
+        if getattr(image, "fp", image) is None and getattr(image, "tile", None):
+            raise ImageProblem(photo.name, "unreadable", "was closed; call its load() before")
+        image.load()
+        image.getexif()
+    return image
 
 
 @contextmanager
@@ -205,6 +141,18 @@ def damage_as_bad_image(name: str) -> Iterator[None]:
         why = " ".join(str(error).split()) or type(error).__name__
         reason = f"damaged or truncated ({why}); replace the file"
         raise ImageProblem(name, "unreadable", reason) from None
+
+
+@contextmanager
+def quiet_pillow() -> Iterator[None]:
+    """Suppress Pillow's warnings (large images, odd EXIF); the errors raised here say enough.
+
+    `catch_warnings` changes the whole process in Python before 3.14, hence the lock; only short
+    steps run inside, never a decode.
+    """
+    with _warnings_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
@@ -261,10 +209,6 @@ def _check_tiff_pieces(image: Any, name: str) -> None:
         raise ImageProblem(name, "too_large", reason)
 
 
-class TooLarge(OSError):
-    """A file of more than MAX_BYTES."""
-
-
 def read_image_file(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file; raise OSError unless it is a regular one within MAX_BYTES."""
     status = Path(path).stat()
@@ -272,7 +216,7 @@ def read_image_file(path: str | os.PathLike[str]) -> bytes:
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise OSError(errno.EINVAL, what)
     if status.st_size > MAX_BYTES:
-        raise TooLarge(errno.EFBIG, f"over {MAX_BYTES >> 20} MB")
+        raise OSError(errno.EFBIG, TOO_LARGE)
     return Path(path).read_bytes()
 
 
@@ -297,14 +241,14 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     try:
         data = read_file(file)
         if len(data) > MAX_BYTES:
-            raise TooLarge(errno.EFBIG, f"over {MAX_BYTES >> 20} MB")
+            raise OSError(errno.EFBIG, TOO_LARGE)
     except PermissionError:
         reason = "may not be read; grant yourself read permission"
         raise ImageProblem(name, "no_permission", reason) from None
-    except TooLarge as error:
-        raise ImageProblem(name, "too_large", f"{error.strerror}; use a smaller image") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
+        if why == TOO_LARGE:
+            raise ImageProblem(name, "too_large", f"{why}; use a smaller image") from None
         raise ImageProblem(name, "unreadable", f"{why}; choose a readable image file") from None
     if not data:
         raise ImageProblem(name, "zero_byte", "empty (0 bytes); replace the file")

@@ -14,7 +14,6 @@ from facepairs.choices import MAX_MEGAPIXELS
 from facepairs.images.problem import ImageProblem
 
 MAX_PIXELS = 52_000_000  # some 730 MB at worst while an image is decoded; phones take 50.3
-STRIP_PIXELS = 2**18
 MAX_16_BIT = 2**16 - 1
 
 Pixels = npt.NDArray[np.uint8]
@@ -54,8 +53,10 @@ def too_many_pixels(name: str, size: str = "", limit: int | None = None) -> Imag
         limit: How many pixels are allowed; by default `max_pixels`.
     """
     most = (limit or max_pixels()) // 1_000_000
-    reason = f"over {most} megapixels{size}; use a smaller image, or raise --max-megapixels"
-    return ImageProblem(name, "too_large", reason)
+    reason = f"over {most} megapixels{size}; use a smaller image, or allow more megapixels"
+    problem = ImageProblem(name, "too_large", reason)
+    problem.arguments = ("max_megapixels",)
+    return problem
 
 
 def to_rgb(image: Image.Image, name: str) -> Image.Image:
@@ -77,35 +78,6 @@ def to_rgb(image: Image.Image, name: str) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-def image_pixels(image: Image.Image, name: str, divisor: int = 1) -> Pixels:
-    """Return a loaded image as uint8[ceil(H / divisor), ceil(W / divisor), 3].
-
-    It is converted and shrunk in strips; at once it would be in memory three times.
-    """
-    width, height = image.size
-    pixels = np.empty((-(-height // divisor), -(-width // divisor), 3), np.uint8)
-    rows = max(1, STRIP_PIXELS // max(1, width * divisor))  # of the result
-    for top in range(0, len(pixels), rows):
-        bottom = min((top + rows) * divisor, height)
-        strip = to_rgb(image.crop((0, top * divisor, width, bottom)), name)
-        pixels[top : top + rows] = np.asarray(strip.reduce(divisor) if divisor > 1 else strip)
-    return pixels
-
-
-def array_size(array: npt.NDArray[Any], name: str) -> tuple[int, int]:
-    """Return (width, height) of an array.
-
-    Raises:
-        ImageProblem: It does not have the shape of an image, or has too many pixels or none.
-    """
-    if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
-        use = "use [height, width] or [height, width, 1, 3 or 4]"
-        raise ImageProblem(name, "unsupported", f"array of shape {array.shape}; {use}")
-    height, width = array.shape[:2]
-    check_size((width, height), name)
-    return width, height
-
-
 def array_pixels(array: npt.NDArray[Any], name: str) -> Pixels:
     """Convert an array to uint8[H, W, 3].
 
@@ -115,8 +87,12 @@ def array_pixels(array: npt.NDArray[Any], name: str) -> Pixels:
         name: What messages call it.
 
     Raises:
-        ImageProblem: The array has another dtype or range.
+        ImageProblem: The array has another shape, dtype or range, or too many pixels or none.
     """
+    if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
+        use = "use [height, width] or [height, width, 1, 3 or 4]"
+        raise ImageProblem(name, "unsupported", f"array of shape {array.shape}; {use}")
+    check_size((array.shape[1], array.shape[0]), name)
     array = _to_eight_bits(array, name)
     colour = array[..., :3] if array.ndim == 3 else array[..., None]
     return np.ascontiguousarray(np.broadcast_to(colour, (*array.shape[:2], 3)))

@@ -5,12 +5,7 @@ from typing import Literal
 from facepairs.errors import BadImage
 
 Problem = Literal[
-    "no_permission",
-    "not_image",
-    "too_large",
-    "unreadable",
-    "unsupported",
-    "zero_byte",
+    "no_permission", "not_image", "too_large", "unreadable", "unsupported", "zero_byte"
 ]
 
 

@@ -14,46 +14,41 @@ from keras import ops
 from facepairs.models.replicas import StepRandom
 from facepairs.support.random_streams import Stream
 
-NUMBERS_PER_IMAGE = 9
+NUMBERS_PER_IMAGE = 7
 MAX_ROTATION_RAD = 0.09
 MAX_ZOOM = 0.06
 MAX_SHIFT = 0.04  # share of the image's side
 MAX_CONTRAST = 0.2
 MAX_BRIGHTNESS = 0.12
-GRAY = 0.5
 
 
 @keras.saving.register_keras_serializable("facepairs")
 class RandomFace(keras.Layer):  # type: ignore[misc]
-    """Randomly flip, shift, scale, rotate, relight and partly erase each image.
+    """Randomly flip, shift, scale, rotate and relight each image.
 
     Without `random` the layer returns the images unchanged.
 
     Args:
         strength: 0 to 2; scales every change except the flip. 0 only flips.
-        erase: Side of the erased square as a share of the image's side; 0 erases nothing.
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, strength: float = 1.0, erase: float = 0.0, **kwargs: Any) -> None:
+    def __init__(self, strength: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.strength, self.erase = strength, erase
+        self.strength = strength
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "strength": self.strength, "erase": self.erase}
+        return {**super().get_config(), "strength": self.strength}
 
     def call(self, images: Any, random: StepRandom | None = None) -> Any:
         if random is None:
             return images
         u = random.uniform(Stream.AUGMENTATION, (ops.shape(images)[0], NUMBERS_PER_IMAGE), -1, 1)
-        if self.strength > 0:
-            images = ops.image.affine_transform(
-                images, self._transforms(u, images.shape[1]), "bilinear", fill_mode="reflect"
-            )
-            images = self._relight(images, u)
-        else:
-            images = ops.where(u[:, 0, None, None, None] < 0, ops.flip(images, axis=2), images)
-        return self._erase_square(images, u) if self.erase > 0 else images
+        if self.strength == 0:
+            return ops.where(u[:, 0, None, None, None] < 0, ops.flip(images, axis=2), images)
+        transforms = self._transforms(u, images.shape[1])
+        moved = ops.image.affine_transform(images, transforms, "bilinear", fill_mode="reflect")
+        return self._relight(moved, u)
 
     def _transforms(self, u: Any, side_px: int) -> Any:
         """Return the 8 coefficients of each image's map from output to input pixels."""
@@ -75,13 +70,3 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
         brightness = MAX_BRIGHTNESS * self.strength * u[:, 6, None, None, None]
         mean = ops.mean(images, axis=(1, 2, 3), keepdims=True)
         return ops.clip((images - mean) * contrast + mean + brightness, 0.0, 1.0)
-
-    def _erase_square(self, images: Any, u: Any) -> Any:
-        """Set a square at a random position to gray, in half of the images."""
-        side_px = images.shape[1]
-        position = ops.arange(side_px, dtype="float32") / side_px * 2 - 1
-        near_row = ops.abs(position[None, :] - u[:, 7, None]) < self.erase
-        near_column = ops.abs(position[None, :] - u[:, 8, None]) < self.erase
-        square = ops.logical_and(near_row[:, :, None], near_column[:, None, :])
-        square = ops.logical_and(square, (u[:, 6] > 0)[:, None, None])
-        return ops.where(square[..., None], GRAY, images)

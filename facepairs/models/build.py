@@ -1,7 +1,6 @@
 """Build a network by the name of its architecture."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import keras
 from keras import layers
@@ -31,11 +30,10 @@ def build_network(
     crop_px: int,
     image_px: int,
     augment: float,
-    erase: float = 0.0,
     loss: str = "in-batch",
     members: Sequence[Member] = ("face",),
     cohort: int = 0,
-    **loss_settings: Any,
+    people: int = 0,
 ) -> Network:
     """Build a network with new weights, drawn from Keras's global seed.
 
@@ -44,11 +42,10 @@ def build_network(
         crop_px: Side of the images that are fed.
         image_px: Side to which they are resized, 64 to 224.
         augment: Strength of the augmentation, 0 to 2.
-        erase: Side of the erased square as a share of the image's side.
         loss: Name of the objective, for embedding networks only.
         members: For siamese only: the regions that its members see, see `fisher_tower`.
         cohort: For siamese only: the size of the cohort, likewise.
-        **loss_settings: Further arguments of `build_loss`, for embedding networks only.
+        people: How many people are trained on, for the loss arcface only.
 
     Returns:
         The network.
@@ -62,9 +59,8 @@ def build_network(
     dimensions = len(members) * DIMENSIONS if fisher else head.output_shape[-1]
     objective: keras.Layer = BinaryLogit()
     if network.kind == "embedding":
-        objective = build_loss(loss, dimensions, **loss_settings)
-    augmentation = RandomFace(augment, erase)
-    return network(name, crop_px, image_px, prepare, augmentation, head, objective)
+        objective = build_loss(loss, dimensions, people=people)
+    return network(name, crop_px, image_px, prepare, RandomFace(augment), head, objective)
 
 
 def _prepare(crop_px: int, image_px: int) -> keras.Model:

@@ -142,8 +142,13 @@ class PairNetwork(Network):
 
 
 class EmbeddingNetwork(Network):
-    """A Siamese network: one image in, its embedding out; a score is the cosine of two."""
+    """A Siamese network: one image in, its embedding out; a score is the cosine of two.
 
+    Attributes:
+        centres: Whether the loss subtracts the mean of the batch's embeddings first.
+    """
+
+    centres: ClassVar[bool] = False
     kind = "embedding"
     inputs = ("image",)
     output = "embedding"
@@ -158,7 +163,7 @@ class EmbeddingNetwork(Network):
     def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
         """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
         embeddings = self.head(self.preprocess(inputs, random), training=True)
-        return embedding_loss(self.objective, embeddings, genuine, people, random)
+        return embedding_loss(self.objective, embeddings, genuine, people, random, self.centres)
 
     def inference_model(self) -> keras.Model:
         (image,) = self._image_inputs()

@@ -13,8 +13,7 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from facepairs.models.network import EmbeddingNetwork, embedding_loss
-from facepairs.models.replicas import StepRandom
+from facepairs.models.network import EmbeddingNetwork
 
 DIMENSIONS = 128
 MEAN = (122.782, 117.001, 104.298)  # of the colours, in grey levels, as dlib subtracts it
@@ -31,10 +30,7 @@ class ResidualNetwork(EmbeddingNetwork):
     logits would be nearly equal.
     """
 
-    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
-        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
-        embeddings = self.head(self.preprocess(inputs, random), training=True)
-        return embedding_loss(self.objective, embeddings, genuine, people, random, centre=True)
+    centres = True
 
 
 def face_resnet(image_px: int) -> keras.Model:

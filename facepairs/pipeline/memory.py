@@ -29,11 +29,6 @@ BUILD_BATCH = 64
 Crops = npt.NDArray[np.uint8]
 
 
-def store_bytes(images: int, crop_px: int) -> int:
-    """Return the size in bytes of the array for `images` images."""
-    return images * crop_px * crop_px * 3
-
-
 class ArrayStore:
     """A `Store` that gathers the rows of an array by image number.
 

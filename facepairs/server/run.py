@@ -35,7 +35,6 @@ def run_server(
     read_only: bool,
     workers: int | None,
     max_photo_bytes: int,
-    max_fmr: float | None,
     started: Callable[[int], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; requests that are in work are answered first.
@@ -50,7 +49,6 @@ def run_server(
         read_only: Whether the gallery is never changed.
         workers: Requests that are worked on at the same time; None for one per core.
         max_photo_bytes: The largest photo.
-        max_fmr: The false match rate of the default threshold; None for the model's own default.
         started: Called with the port once requests are answered.
 
     Raises:
@@ -61,7 +59,7 @@ def run_server(
     if gallery is not None and not is_database(gallery):
         folder = Path(gallery).absolute().parent
         if not folder.is_dir():  # probably a misspelt path: an empty gallery would hide that
-            raise BadData(f"{folder}: no such folder; make it, or give another --gallery")
+            raise BadData(f"{folder}: no such folder; make it, or give another gallery", "gallery")
     listener = _listen(host, port, access.token)
     with contextlib.closing(listener), contextlib.ExitStack() as stack:
         # One thread per call of the network: the requests in work share the cores.
@@ -69,7 +67,7 @@ def run_server(
         people = None
         if gallery is not None:
             people = stack.enter_context(Gallery(gallery, verifier, write=not read_only))
-        service = Service(verifier, people, not read_only, max_photo_bytes, max_fmr)
+        service = Service(verifier, people, not read_only, max_photo_bytes)
         config = uvicorn.Config(
             build_app(service, access, workers or cores()),
             access_log=False,
@@ -108,8 +106,9 @@ def _listen(host: str, port: int, token: str) -> socket.socket:
         own = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
         if not own and len(token) < SHORTEST_TOKEN:
             raise BadConfig(
-                f"{place}: other machines can reach this address; give a --token of "
-                f"{SHORTEST_TOKEN} characters or more, or serve on 127.0.0.1"
+                f"{place}: other machines can reach this address; give a token of "
+                f"{SHORTEST_TOKEN} characters or more, or serve on 127.0.0.1",
+                "token",
             )
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
         # Connections inherit it. Else an answer's second packet waits 40 ms for the client, because
@@ -117,11 +116,11 @@ def _listen(host: str, port: int, token: str) -> socket.socket:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except socket.gaierror:
-        raise BadConfig(f"{host}: no such host; give an address with --host") from None
+        raise BadConfig(f"{host}: no such host; give an address", "host") from None
     except (OSError, OverflowError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise BadConfig(
-                f"{place}: the port is taken; stop what uses it, or give another with --port"
+                f"{place}: the port is taken; stop what uses it, or give another", "port"
             ) from None
         why = getattr(error, "strerror", None) or error
-        raise BadConfig(f"{place}: {why}; give another --host or --port") from None
+        raise BadConfig(f"{place}: {why}; give another address", "host", "port") from None

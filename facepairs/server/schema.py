@@ -1,5 +1,5 @@
 """What the API takes and returns, as types: requests are checked by them, `/openapi.json` is made
-of them, and answers have the fields that `--json` prints.
+of them, and answers have the fields that commands print as JSON.
 """
 
 from typing import Annotated
@@ -14,7 +14,7 @@ from facepairs.gallery.identification import Candidate
 from facepairs.gallery.stores.base import Person
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
-VERIFY_SCHEMA, GALLERY_SCHEMA = 3, 2  # as `facepairs verify --json` and `gallery --json`
+VERIFY_SCHEMA, GALLERY_SCHEMA = 3, 2  # as of `facepairs verify` and `gallery`
 
 Photo = Annotated[bytes, Meta(description="An image file; in JSON, base64 of it.")]
 Photos = Annotated[list[Photo], Meta(min_length=1, max_length=MOST_PHOTOS)]
@@ -152,7 +152,7 @@ class FacesResult(Struct, frozen=True):
 
 
 class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A verdict, as `facepairs verify --json` prints it."""
+    """A verdict, as `facepairs verify` prints it as JSON."""
 
     verdict: str | None
     same: bool | None
@@ -245,7 +245,7 @@ class ForgetResult(Struct, frozen=True):
 
 
 class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who a photo shows, as `facepairs gallery identify --json` prints it."""
+    """Who a photo shows, as `facepairs gallery identify` prints it as JSON."""
 
     known: bool | None
     name: str | None

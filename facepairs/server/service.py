@@ -10,7 +10,6 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
-from facepairs.images.orientation import turn_of
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.problem import RequestProblem
@@ -31,10 +30,6 @@ class Service:
         gallery: Known people; None without any.
         writable: Whether people may be enrolled and removed.
         max_photo_bytes: The largest photo, for those who ask.
-        max_fmr: As in `Verifier.verify`, for requests without a threshold.
-
-    Raises:
-        BadConfig: The model has no threshold for `max_fmr`.
     """
 
     def __init__(
@@ -43,10 +38,9 @@ class Service:
         gallery: Gallery | None,
         writable: bool,
         max_photo_bytes: int,
-        max_fmr: float | None = None,
     ) -> None:
         self.verifier = verifier
-        self._default_point = verifier.operating_point(max_fmr=max_fmr)
+        self._default_point = verifier.operating_point()
         self._gallery = gallery
         self._writable = writable
         self.max_photo_bytes = max_photo_bytes
@@ -111,12 +105,9 @@ class Service:
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
         """Find the faces of a photo."""
         photo = open_photo(request.image, "image")
-        turn = turn_of(photo.opened) if photo.opened else None
-        size = photo.width_px, photo.height_px
-        width, height = reversed(size) if turn and turn.swaps else size
-        faces = self.verifier.align_faces(request.image, "image", every=True)
+        faces = self.verifier.align_faces(photo, every=True)
         results = [_face(face, request.crops) for face in faces]
-        return schema.DetectResult(width, height, results, self._model, schema.VERIFY_SCHEMA)
+        return schema.DetectResult(*photo.upright_px, results, self._model, schema.VERIFY_SCHEMA)
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
@@ -178,7 +169,7 @@ class Service:
     def _known(self) -> Gallery:
         if self._gallery is None:
             raise RequestProblem(
-                404, "no_gallery", "this server has no gallery; start it with --gallery FILE"
+                404, "no_gallery", "this server has no gallery; start it with a gallery"
             )
         return self._gallery
 

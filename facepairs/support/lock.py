@@ -24,7 +24,7 @@ def held(
     lock: Path,
     what: Path,
     error: type[FacepairsError] = BadRun,
-    otherwise: str = "choose another --out",
+    otherwise: str = "choose another place",
 ) -> Iterator[None]:
     """Hold the file `lock` during the block and remove it afterwards.
 

@@ -12,6 +12,7 @@ what is allowed.
 """
 
 import dataclasses
+import itertools
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -64,12 +65,22 @@ def validate(
         error: A value does not fit: names source, field, value and what is allowed.
     """
     try:
-        problem = find_problem(values, schema)
+        problem, arguments = find_problem(values, schema), _bad_fields(values, schema)
         if not problem:
             return msgspec.convert(values, schema)
     except FacepairsError as contradiction:  # between fields, found by the schema itself
-        problem = str(contradiction)
-    raise error("; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice])))
+        problem, arguments = contradiction.message, contradiction.arguments
+    text = "; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice]))
+    raise error(text, *(() if source else arguments))
+
+
+def _bad_fields(values: object, schema: Any) -> tuple[str, ...]:
+    """Return the names of the first field of a dataclass that does not fit, if any."""
+    if not dataclasses.is_dataclass(schema) or not isinstance(values, Mapping):
+        return ()
+    hints = get_type_hints(schema, include_extras=True)
+    bad = (name for name in values if name in hints and find_problem(values[name], hints[name]))
+    return tuple(itertools.islice(bad, 1))
 
 
 def find_problem(value: object, schema: Any, name: str = "") -> str:
@@ -106,7 +117,7 @@ def check_fields(instance: Any, error: type[FacepairsError] = BadConfig) -> None
     """
     for name, kind in get_type_hints(type(instance), include_extras=True).items():
         if problem := find_problem(getattr(instance, name), kind, name):
-            raise error(problem)
+            raise error(problem, name)
 
 
 def parse_toml(data: bytes, path: Path, error: type[FacepairsError]) -> dict[str, Any]:

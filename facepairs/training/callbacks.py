@@ -57,7 +57,7 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         training.warning = describe_collapse(training.history[-1].validation)
         if training.warning and epoch + 1 >= WARN_FROM_EPOCH:
             training.warn(
-                f"collapse: {training.warning}; try a lower learning_rate, another --seed, or look "
+                f"collapse: {training.warning}; try a lower learning_rate, another seed, or look "
                 "at the training pairs in TensorBoard"
             )
 

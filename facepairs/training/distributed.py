@@ -175,8 +175,9 @@ class DistributedContext:
             if self.workers == 1:
                 raise
             raise LostWorker(
-                "another worker stopped or cannot be reached; start all workers again with "
-                "--resume, and training continues from its last checkpoint"
+                "another worker stopped or cannot be reached; start all workers again: a resumed "
+                "training continues from its last checkpoint",
+                "resume",
             ) from None
 
     def any(self, value: bool) -> bool:
@@ -214,13 +215,11 @@ class DistributedContext:
             return
         digest = hashlib.sha256(text.encode()).digest()
         number = int.from_bytes(digest[:6])  # 48 bits are exact in float64
-        numbers = self.sum(np.where(np.arange(self.workers) == self.worker, number, 0))
-        different = np.flatnonzero(numbers != numbers[0])
-        if len(different):
+        if self.any(number != self.broadcast(number)):
             self._keep_serving()
             raise BadConfig(
-                f"worker {different[0]} has {description} other than worker 0's; give all workers "
-                "the same command, images and run folder"
+                f"the workers have different {description}; give all of them the same command, "
+                "images and run folder"
             )
 
 

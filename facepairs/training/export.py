@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import tomli_w
@@ -22,16 +23,16 @@ import tomli_w
 from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import IDENTITIES, Alignment
+from facepairs.bundles.measured import MEASURED, Measured
 from facepairs.bundles.rates import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.evaluation.calibrate import measured_of
 from facepairs.evaluation.serialize import write_json
+from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.verification.embedders.measured import MEASURED
 from facepairs.verification.scorer import OnnxSession
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
@@ -68,8 +69,7 @@ class ExportRecord:
         framing: The crop that the network expects.
         alignment: Of what it is cut out, see `bundles.manifest.Manifest`.
         template: Landmarks of the frame, as in the manifest.
-        threshold: The score at which the probability is one half, or the bundle's equal error.
-        threshold_source: Where it comes from, in words.
+        threshold: The score at which the probability is one half.
         verify_threshold: The score from which on `facepairs verify` accepts.
         verify_errors: What was measured there, in words.
         calibration: From a score to a probability.
@@ -86,9 +86,8 @@ class ExportRecord:
     model: str
     framing: CropSpec
     alignment: Alignment
-    template: tuple[tuple[float, ...], ...] | None
+    template: list[list[float]] | None
     threshold: float
-    threshold_source: str
     verify_threshold: float
     verify_errors: str
     calibration: Calibration
@@ -139,12 +138,11 @@ def export(
             model=bundle.model,
             framing=bundle.framing,
             alignment=bundle.alignment,
-            template=bundle.template,
-            threshold=bundle.threshold,
-            threshold_source=bundle.threshold_source,
+            template=TEMPLATE.tolist() if bundle.aligned else None,
+            threshold=_measured(bundle).threshold,
             verify_threshold=point.threshold or 0.0,
             verify_errors=point.describe(),
-            calibration=bundle.calibration,
+            calibration=_measured(bundle).calibration,
             parity=Parity(CROPS, difference, tolerance),
             files=("README.md", *files_below(folder)),
         )
@@ -160,10 +158,16 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(_embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
-        if bundle.errors is not None:
-            measured = measured_of(bundle, bundle.errors, bundle.identities.calibration)
-            (folder / MEASURED).write_bytes(measured.to_bytes())
+        people = bundle.identities.calibration
+        measured = msgspec.structs.replace(_measured(bundle), people=people)
+        (folder / MEASURED).write_bytes(measured.to_bytes())
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
+
+
+def _measured(bundle: Bundle) -> Measured:
+    if bundle.measured is None:
+        raise BadBundle(f"{bundle.folder}: not calibrated; calibrate it first")
+    return bundle.measured
 
 
 def _whole_network(bundle: Bundle) -> bytes:
@@ -259,12 +263,6 @@ def _embedder_toml(bundle: Bundle, network: bytes) -> str:
     """Return the TOML file with which `verification.embedders` reads the network."""
     crop = bundle.framing
     more: dict[str, Any] = {"measured": MEASURED}
-    if bundle.errors is None:
-        curve = bundle.calibration
-        more = {
-            "threshold": bundle.threshold,
-            "calibration": {"scale": curve.scale, "offset": curve.offset},
-        }
     if crop.points:
         more |= {"align": "landmarks-5", "points": [list(point) for point in crop.points]}
     else:

@@ -27,10 +27,10 @@ from facepairs.models.fisher.tower import (
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
-from facepairs.pipeline.features import FeatureStore, WorkShare, precompute
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.progress import Counter, ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words
+from facepairs.training.features import FeatureStore, precompute
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
 from facepairs.training.training import Training
 
@@ -172,7 +172,6 @@ def prepare_features(
         if context.any(should_stop()):  # every worker needs the others' features
             raise TrainingInterrupted
 
-    share = WorkShare(context.worker, context.workers, lambda part: context.sum(part, np.float16))
     with contextlib.ExitStack() as stack:
         folder = training.run.path
         if context.workers > 1:  # an open mapping outlives its file
@@ -180,8 +179,9 @@ def prepare_features(
         elif not training.history:
             delete_features(folder)  # they may be of other images
         path, count = folder / FEATURES_FILE, len(data.index)
-        log = options.log
-        features = precompute(network, data.store, count, path, progress_or_stop, log, share)
+        features = precompute(
+            network, data.store, count, path, progress_or_stop, options.log, context
+        )
     if training.is_new:
         if context.is_chief:
             options.log("starting the projection at principal components")
@@ -225,30 +225,28 @@ def start_projection(
 
 def fit_cohort(
     network: FrozenBackboneNetwork, features: FeatureStore, photos: Images, seed: int
-) -> bool:
+) -> None:
     """Set the cohort to the centres of clusters of the training people's embeddings.
+
+    Nothing changes if the network has no cohort or the people are too few.
 
     Args:
         network: The trained network, whose cohort is set.
         features: The features of all images.
         photos: int64[N], one training image of each person.
         seed: Seed of the clusters' start.
-
-    Returns:
-        False if the network has no cohort or the people are too few; then nothing is changed.
     """
     from sklearn.cluster import KMeans
 
     cohort = next((part for part in network.head.layers if part.name == COHORT), None)
     if cohort is None or len(photos) < COHORT_PEOPLE * cohort.size:
-        return False
+        return
     head = network.feature_head()
     batches = np.array_split(photos, -(-len(photos) // BATCH_SIZE))
     rows = [np.asarray(head.embeddings(features.vectors[batch])) for batch in batches]
     embeddings = _unit(np.concatenate(rows)[:, :-1])  # without the dimension of the cohort
     centres = KMeans(cohort.size, n_init=1, random_state=seed).fit(embeddings).cluster_centers_
     cohort.set_cohort(_unit(centres), embeddings)
-    return True
 
 
 def _unit(rows: Floats) -> Floats:

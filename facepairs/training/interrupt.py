@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop between two steps and save; a second signal stops at once."""
+"""Ctrl-C and SIGTERM ask a training to stop between two steps; a second signal stops it at once."""
 
 import contextlib
 import signal
@@ -21,8 +21,8 @@ class _StopHandler:
             raise KeyboardInterrupt
         self.requested.set()
         self._log(
-            "stopping; --resume goes on from the last finished epoch. Press Ctrl-C again to stop "
-            "at once"
+            "stopping; a resumed run goes on from the last finished epoch. Press Ctrl-C again to "
+            "stop at once"
         )
 
 

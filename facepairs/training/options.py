@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -41,8 +40,6 @@ class TrainOptions:
         store: Where images come from: decoded anew in each batch (`files`), all of them once
             (`memory`), or `auto`: `memory` if they fit.
         deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
-        store_folder: Where the memory store's array is kept; by default beside the run folder.
-        started_s: When the command began, by `time.perf_counter`; by default when `train` begins.
         starting: Returns a context in which TensorFlow is imported, which takes seconds.
     """
 
@@ -51,8 +48,6 @@ class TrainOptions:
     devices: Devices = "one"
     store: Store = "auto"
     deterministic: bool = False
-    store_folder: Path | None = None
-    started_s: float | None = None
     starting: Callable[[], AbstractContextManager[None]] = nullcontext
 
 

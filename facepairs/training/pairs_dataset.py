@@ -61,7 +61,7 @@ def pairs_dataset(
         └── portrait.png
     ```
 
-    People are split by a hash of their names, as `facepairs train --seed` splits them, so nobody is
+    People are split by a hash of their names, as a training of that seed does, so nobody is
     in two of the splits.
 
     Examples:

@@ -2,7 +2,7 @@
 
 RUN/config.toml       all settings, defaults included
 RUN/history.json      one row per epoch
-RUN/checkpoints/      weights, optimizer and position: what `--resume` continues from
+RUN/checkpoints/      weights, optimizer and position: what a resumed run continues from
 RUN/log.txt           messages with their times
 RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
@@ -34,7 +34,7 @@ CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "histo
 MARKS = {CONFIG, RESULT, *get_args(Model)}  # what makes a folder a run, here or of `crossval`
 LOCK = "run.lock"
 WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml
-CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that `--resume` may change
+CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that resuming may change
 SCHEMA = 2
 
 
@@ -156,10 +156,9 @@ def resolve_config(
     try:
         return settings_of_run(table, out, resume)
     except BadConfig as error:
-        setting = str(error).partition(" ")[0]
-        if file is None or setting in options:
+        if file is None or not options.keys().isdisjoint(error.arguments):
             raise
-        raise BadConfig(f"{file}: {error}") from None
+        raise BadConfig(f"{file}: {error.message}") from None
 
 
 def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) -> TrainConfig:
@@ -178,14 +177,13 @@ def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) ->
     if not resume:
         return from_table(settings_from_bundle(given))
     if out is None:
-        raise BadConfig("--resume needs the run folder: --out RUN")
+        raise BadConfig("only a run in a folder can be resumed; give the folder", "out")
     if not (out / CONFIG).is_file():
-        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
+        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); begin a new run", "resume")
     before = load_config(out / CONFIG)
     changes = {name: value for name, value in given.items() if value != getattr(before, name, None)}
     if fixed := sorted(set(changes) - CHANGEABLE):
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
-        raise BadConfig(f"--resume keeps the run's own settings; leave out {names}")
+        raise BadConfig("a run is resumed with its own settings; leave out others", *fixed)
     if "epochs" in changes:  # a number of epochs replaces a limit of time
         changes = {"minutes": None, **changes}
     return before.replace(**changes)
@@ -204,10 +202,10 @@ def check_place(out: Path, data: Path, resume: bool) -> None:
         BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
     """
     if out.resolve().is_relative_to(data.resolve()):
-        raise BadConfig(f"{out} lies in the folder of faces; choose another --out")
+        raise BadConfig(f"{out} lies in the folder of faces; choose another folder", "out")
     names = _contents(out)
     if resume and not names:
-        raise BadRun(f"{out}: nothing to resume; leave out --resume")
+        raise BadRun(f"{out}: nothing to resume; begin a new run", "resume")
     if not resume:
         _check_empty(out, names)
 
@@ -226,7 +224,7 @@ def _contents(out: Path) -> list[str]:
     try:
         names = [entry.name for entry in out.iterdir()]
     except OSError as error:
-        raise BadRun(f"{out}: {error.strerror}; choose another --out") from None
+        raise BadRun(f"{out}: {error.strerror}; choose another folder", "out") from None
     return sorted(name for name in names if name not in WRITTEN_FIRST and not is_temporary(name))
 
 
@@ -234,11 +232,12 @@ def _check_empty(out: Path, names: list[str]) -> None:
     """Raise BadRun where a folder holds something, a run or anything else."""
     if not MARKS.isdisjoint(names):
         raise BadRun(
-            f"{out} holds a run already; continue it with --resume (in Python: resume=True) or "
-            "choose another --out"
+            f"{out} holds a run already; resume it, or choose another folder", "resume", "out"
         )
     if names:
-        raise BadRun(f"{out} holds no run, but other files ({names[0]}); choose a new --out")
+        raise BadRun(
+            f"{out} holds no run, but other files ({names[0]}); choose a new folder", "out"
+        )
 
 
 class RunFolder:
@@ -246,12 +245,11 @@ class RunFolder:
 
     Args:
         path: The folder.
-        resume: Whether the folder may hold a run already.
         read_only: Neither lock nor write: for workers other than the chief.
     """
 
-    def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
-        self.path, self.resume, self.read_only = path, resume, read_only
+    def __init__(self, path: Path, read_only: bool = False) -> None:
+        self.path, self.read_only = path, read_only
         self.checkpoints_path = path / "checkpoints"
         self.tensorboard_path = path / "tensorboard"
         self.bundle_path = path / BUNDLE
@@ -259,8 +257,6 @@ class RunFolder:
 
     def __enter__(self) -> "RunFolder":
         if not self.read_only:
-            if not self.resume:
-                _check_empty(self.path, _contents(self.path))
             self._lock.enter_context(held(self.path / LOCK, self.path))
         return self
 

@@ -34,7 +34,7 @@ class Schedule:
 
         It rises over half an epoch, stays constant to the end of the first epoch and falls as a
         cosine afterwards. The first epoch does not depend on the number of epochs, because
-        `--minutes` is planned from that epoch's speed: Keras's own schedules cannot do that.
+        `minutes` is planned from that epoch's speed: Keras's own schedules cannot do that.
         """
         warm_up_steps = max(1, self.steps_per_epoch // 2)
         if step < self.steps_per_epoch:

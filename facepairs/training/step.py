@@ -1,6 +1,7 @@
-"""One training step, on a single device or shared by several.
+"""One training step: gather the inputs, compute the loss, move the weights by its gradient.
 
-The step of several devices computes the gradient that one device would compute for the whole batch.
+Several devices may share a step. Together they compute the gradient that one device would compute
+for the whole batch (`facepairs.models.replicas` says how).
 """
 
 from typing import Any

@@ -5,7 +5,6 @@ Importing this module loads no TensorFlow, so mistakes are reported before it is
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,14 +71,14 @@ def train(
         MissingExtra: The packages for training are not installed.
         LostWorker: Another worker of the training stopped or cannot be reached.
     """
-    options = replace(options, started_s=time.perf_counter())
+    started_s = time.perf_counter()
     require_extras(["train"], "facepairs.train")
     log, folder = options.log, Path(data)
     cluster = Cluster() if options.devices == "one" else read_cluster()
     given = Path(out) if out is not None else None
     settings = settings_of_run(config.changes() if config else {}, given, resume)
     if cluster.workers > 1 and given is None:
-        raise BadConfig("several workers need the run folder that they share: --out RUN")
+        raise BadConfig("several workers need the run folder that they share", "out")
     place = given or Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
     check_place(place, folder, resume)
     if cluster.workers == 1:  # several would disturb each other; the chief checks it later
@@ -88,7 +87,7 @@ def train(
     if finished:
         log(
             f"{place} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
-            f"(for more: --resume --epochs {2 * finished.epochs})"
+            f"(for more: resume it with {2 * finished.epochs} epochs)"
         )
         return finished
     require_room_to_train()
@@ -98,4 +97,4 @@ def train(
     with options.starting():
         from facepairs.training.train_people import train_people
 
-    return train_people(index, plan, split, settings, place, options, resume, callbacks)
+    return train_people(index, plan, split, settings, place, options, callbacks, started_s)

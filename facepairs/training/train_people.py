@@ -6,7 +6,6 @@ Read it from top to bottom: open the data, build the training, train, and write 
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -43,8 +42,8 @@ def train_people(
     config: TrainConfig,
     out: Path,
     options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
-    resume: bool = False,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    started_s: float | None = None,
 ) -> Run:
     """Train a model, calibrate it and write `out/bundle`.
 
@@ -55,31 +54,29 @@ def train_people(
         plan: How they are cropped, from `prepare`.
         split: The people, from `prepare`.
         config: The settings, complete.
-        out: The run folder.
+        out: The run folder; a run in it is continued.
         options: How the training runs.
-        resume: Continue the run in the folder, if there is one.
         callbacks: Called beside the training's own, on the chief alone.
+        started_s: When the command began, by `time.perf_counter`; None: now.
 
     Raises:
         LostWorker: Another worker stopped or cannot be reached.
         FacepairsError: Anything that the user can correct.
     """
     keep_freed_memory()
-    if options.started_s is None:
-        options = replace(options, started_s=time.perf_counter())
+    started_s = time.perf_counter() if started_s is None else started_s
     context = connect_devices(options.devices, options.log)
     _check_devices(context, config, options)
     bundle, interrupted = None, False
     with (
         context.translate_lost_worker(),
-        RunFolder(out, resume, read_only=not context.is_chief) as run,
+        RunFolder(out, read_only=not context.is_chief) as run,
         stop_on_signal(options.log) as should_stop,
     ):
         run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
         with context.chief_first():  # the others find what the chief has decoded
-            folder = options.store_folder or out.parent
-            data = TrainingData.open(index, plan, split, config, options, folder)
-        training = Training.build(data, run, context, options)
+            data = TrainingData.open(index, plan, split, config, options, out.parent)
+        training = Training.build(data, run, context, options, started_s)
         run.begin(config)
         try:
             with photos_named(data.store):
@@ -105,7 +102,9 @@ def _check_devices(context: DistributedContext, config: TrainConfig, options: Tr
     if config.batch_size < 2 * context.replicas:
         raise BadConfig(
             f"batch_size {config.batch_size} is too small for {context.replicas} devices; use "
-            f"--batch-size {2 * context.replicas} or more, or fewer devices"
+            f"{2 * context.replicas} or more, or fewer devices",
+            "batch_size",
+            "devices",
         )
     worker = f"worker {context.worker} of {context.workers}"
     options.log(f"{worker}; {context.replicas} devices share every batch")
@@ -153,10 +152,10 @@ def _describe_plan(training: Training) -> None:
         or_start = ", or the start where it is no worse," if config.init else ""
         training.report(
             f"too few people to choose the best epoch: the last one{or_start} is kept whatever "
-            "--patience says, and the validation AUC is of the calibration people"
+            "patience says, and the validation AUC is of the calibration people"
         )
     if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
-        training.warn(f"one epoch at most: the rest takes more than --minutes {config.minutes:g}")
+        training.warn(f"one epoch only: the rest takes more than {config.minutes:g} minutes")
 
 
 def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run:

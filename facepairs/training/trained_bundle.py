@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.identities import NOBODY, Identities
+from facepairs.bundles.measured import Measured
 from facepairs.bundles.writer import write_bundle
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
@@ -19,14 +20,11 @@ from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store
-from facepairs.pipeline.features import FeatureStore
 from facepairs.support.platform import return_freed_memory
+from facepairs.training.features import FeatureStore
 from facepairs.training.fisher import fit_cohort
 from facepairs.training.training import Training
-from facepairs.verification.embedders.measured import Measured
 from facepairs.verification.verifier import Verifier
-
-UNCALIBRATED = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
 
 
 def write_trained_bundle(training: Training, source: Store) -> Bundle:
@@ -66,13 +64,11 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
     }
     return_freed_memory()  # what the export held
     with tempfile.TemporaryDirectory() as folder:
-        path, nobody = Path(folder) / "draft", Identities.of((), ())
-        draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, nobody)
+        draft = write_bundle(Path(folder, "draft"), manifest, {NETWORK: onnx}, NOBODY)
         fitted = _calibrate(draft, training)
-    manifest |= fitted.manifest_fields()
-    files: dict[str, bytes | Path] = {NETWORK: onnx, MODEL: keras_bytes(model)}
+    files = {NETWORK: onnx, MODEL: keras_bytes(model)}
     out = training.run.bundle_path
-    return write_bundle(out, manifest, files, _identities(training), fitted.errors)
+    return write_bundle(out, manifest, files, _identities(training), fitted)
 
 
 def _calibrate(bundle: Bundle, training: Training) -> Measured:

@@ -100,17 +100,21 @@ class Training:
         run: The run folder.
         context: The devices.
         options: How it runs.
+        started_s: When the command began, by `time.perf_counter`.
         network: The network, whose variables training updates.
         optimizer: Its optimizer.
         position: How far it has got.
         stop_training: Set by a callback, such as Keras's EarlyStopping, to end the training.
         warning: How the last epoch's scores had collapsed, "" when they had not.
+        best: The weights of the best epoch so far; empty where the last epoch is kept.
+        earlier_s: Wall time of the commands that worked on this run before.
     """
 
     data: TrainingData
     run: RunFolder
     context: DistributedContext
     options: TrainOptions
+    started_s: float
     network: Network
     optimizer: keras.Optimizer
     position: Position
@@ -134,7 +138,12 @@ class Training:
 
     @classmethod
     def build(
-        cls, data: TrainingData, run: RunFolder, context: DistributedContext, options: TrainOptions
+        cls,
+        data: TrainingData,
+        run: RunFolder,
+        context: DistributedContext,
+        options: TrainOptions,
+        started_s: float,
     ) -> "Training":
         """Build a training with the weights that the seed gives; continue the one in the folder.
 
@@ -159,7 +168,7 @@ class Training:
         optimizer = create_optimizer(network, context, config.recipe.clip_norm)
         # With `minutes` the epochs are planned again after each.
         position = Position(data.fingerprint(), config.length, config.first_plan)
-        training = cls(data, run, context, options, network, optimizer, position)
+        training = cls(data, run, context, options, started_s, network, optimizer, position)
         training._restore()
         return training
 
@@ -196,7 +205,7 @@ class Training:
     @property
     def wall_s(self) -> float:
         """Wall time so far of all commands that worked on this run."""
-        return self.earlier_s + time.perf_counter() - (self.options.started_s or 0.0)
+        return self.earlier_s + time.perf_counter() - self.started_s
 
     @property
     def chooses_epoch(self) -> bool:
@@ -299,14 +308,16 @@ class Training:
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise BadRun(
                 f"{path}: damaged, or a checkpoint of another model or version ({reason}); train "
-                "again with another --out"
+                "again in another folder",
+                "out",
             ) from None
         if saved.sources != self.position.sources:
             raise BadRun(
                 f"{path}: made for other people or images than those of {self.data.index.root}, "
-                "or by another detector of faces; train again with another --out"
+                "or by another detector of faces; train again in another folder",
+                "out",
             )
-        if saved.length != self.position.length:  # `--resume --epochs N` asks for more
+        if saved.length != self.position.length:  # a resumed run may train for longer
             saved.epochs, saved.length = self.position.epochs, self.position.length
         self.position, self.earlier_s = saved, saved.wall_s
 
@@ -319,12 +330,8 @@ def create_network(data: TrainingData) -> Network:
         recipe.crop_px,
         config.image_size,
         recipe.augment,
-        recipe.erase,
         loss=config.loss,
         members=recipe.members,
         cohort=recipe.cohort,
-        photos=data.index.image_counts[data.split.training],
-        temperature=recipe.temperature,
-        margin=recipe.margin,
-        singletons=recipe.singletons,
+        people=len(data.split.training),
     )

@@ -169,9 +169,7 @@ def average_linkage(
     nothing = np.zeros(0, np.int64)
     found.insert(0, (nothing, nothing, np.zeros(0), nothing))
     one, other, distance, joined = map(np.concatenate, zip(*found, strict=True))
-    order = distance.argsort(kind="stable")
-    one, other, joined = one[order], other[order], joined[order]
-    height = _confirmed(one, other, distance[order] * (1 + evidence / np.sqrt(joined)))
+    height = _confirmed(one, other, distance * (1 + evidence / np.sqrt(joined)))
     order = height.argsort(kind="stable")
     return Merges(groups, one[order], other[order], height[order], joined[order])
 

@@ -2,18 +2,21 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
 from facepairs.support.words import command_line
-from facepairs.verification.embedders.place import EMBEDDER, is_embedder
+from facepairs.verification.embedders.embedder import (
+    EMBEDDER,
+    ExternalEmbedder,
+    is_embedder,
+    threshold_problem,
+)
+from facepairs.verification.embedders.scorers import EmbedderScorer
 from facepairs.verification.scorer import BundleScorer, Scorer
 
-if TYPE_CHECKING:
-    from facepairs.verification.embedders.embedder import ExternalEmbedder
-
-Model: TypeAlias = "Bundle | ExternalEmbedder"
+Model: TypeAlias = Bundle | ExternalEmbedder
 
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
@@ -29,8 +32,6 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
         BadBundle: The model is missing, damaged or cannot be used.
     """
     if path is not None and is_embedder(path):
-        from facepairs.verification.embedders.embedder import ExternalEmbedder
-
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
 
@@ -61,23 +62,13 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
     """Open a model's network; threads and quick as for `BundleScorer`."""
     if isinstance(model, Bundle):
         return BundleScorer(model, threads, quick)
-    from facepairs.verification.embedders.scorers import EmbedderScorer
-
     return EmbedderScorer(model, threads)
 
 
 def check_threshold(model: Model, threshold: float) -> None:
     """Raise BadConfig for a threshold that no score of the model can be."""
-    distance = getattr(model, "distance", "cosine")
-    if not math.isfinite(threshold):
-        return  # `operating_point` refuses it
-    if model.kind == "embedding" and distance == "cosine" and abs(threshold) > 1:
-        raise BadConfig(
-            f"the threshold is {threshold:g}, but scores of this model lie from -1 to 1; give one "
-            "of them, or none for the model's own"
-        )
-    if distance != "cosine" and threshold > 0:
-        raise BadConfig(
-            f"the threshold is {threshold:g}, but scores of this model are distances with a minus; "
-            f"give {-threshold:g}"
-        )
+    if model.kind == "pair" or not math.isfinite(threshold):
+        return  # `operating_point` refuses what is not finite
+    distance = "cosine" if isinstance(model, Bundle) else model.distance
+    if problem := threshold_problem(distance, threshold):
+        raise BadConfig(problem, "threshold")

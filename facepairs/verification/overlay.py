@@ -1,4 +1,4 @@
-"""`verify --show`: two photos side by side with the faces that were compared, and the verdict."""
+"""The picture of a verdict: two photos side by side with the faces that were compared."""
 
 import io
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from facepairs.errors import BadData, BadImage
 from facepairs.faces.align import AlignedFace
 from facepairs.faces.alignment import FRAME_PX
 from facepairs.faces.detector import FACE_PX, Face, search_photo
-from facepairs.images.photo import ImageSource, load_upright, open_photo
+from facepairs.images.decode import upright
+from facepairs.images.photo import ImageSource, open_photo
 from facepairs.images.warp import Points, Similarity
 from facepairs.support.atomic import atomic_file
 from facepairs.support.places import check_output_file
@@ -148,24 +149,25 @@ def _headline(comparison: Verdict | NoVerdict) -> tuple[str, tuple[int, int, int
 def _draw_column(source: ImageSource, aligned: AlignedFace | None, chosen: str) -> _Column:
     try:
         photo = open_photo(source)
-        image, scale = load_upright(photo, 2 * COLUMN_PX)
         faces = search_photo(photo, every=True) if aligned is None else []
+        shrink = max(photo.width_px, photo.height_px) / (2 * COLUMN_PX)
+        with upright(photo, shrink) as (image, divisor):
+            factor = min(COLUMN_PX / image.width, MOST_PX / image.height)
+            size = max(1, round(image.width * factor)), max(1, round(image.height * factor))
+            picture = image.resize(size, Image.Resampling.BICUBIC, reducing_gap=2)
+            factor /= divisor
     except BadImage as error:
         return _Column(Image.new("RGB", (COLUMN_PX, COLUMN_PX // 2), LIGHT), None, [str(error)])
-    height, width = image.shape[:2]
-    factor = min(COLUMN_PX / width, MOST_PX / height)
-    size = max(1, round(width * factor)), max(1, round(height * factor))
-    picture = Image.fromarray(image).resize(size, Image.Resampling.BICUBIC, reducing_gap=2)
     if aligned is None:
         for face in faces:
-            _mark(picture, face.scaled(scale * factor))
+            _mark(picture, face.scaled(factor))
         sizes = [f"face of {face.side_px:.0f} x {face.side_px:.0f} pixels" for face in faces]
         more = [f"and {len(faces) - MAX_LISTED} more"] if len(faces) > MAX_LISTED else []
         return _Column(picture, None, [*sizes[:MAX_LISTED], *more] or ["no face found"])
     if aligned.face and aligned.to_crop:
-        to_crop = aligned.to_crop.of_scaled_image(scale * factor)
+        to_crop = aligned.to_crop.of_scaled_image(factor)
         _draw_square(picture, to_crop, len(aligned.crop), len(aligned.crop), FRAME)
-        _mark(picture, aligned.face.scaled(scale * factor))
+        _mark(picture, aligned.face.scaled(factor))
     crop = Image.fromarray(aligned.crop).resize((CROP_PX, CROP_PX), Image.Resampling.BICUBIC)
     hints = [hint.text for hint in aligned.hints]
     return _Column(picture, crop, ["the model saw this:", aligned.describe(chosen), *hints])

@@ -4,7 +4,6 @@ With it, whoever measures the scores later knows the model, its threshold, and w
 in the pairs the model was made with.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import IO, Any, Literal
 
 import msgspec
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
@@ -36,7 +34,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         facepairs: The version that wrote it.
         scores_sha256: SHA-256 (hex) of the scores file; empty until it is written.
         model: What the model was called on the command line: a path, or `default`.
-        network_sha256: SHA-256 (hex) of its network; None where several made the scores.
+        embedder_sha256: Of its network and how it is used; None where several made the scores.
         alignment: As in a bundle's manifest.
         pairs: Which pairs: the file or folder that they come from, or a protocol in words.
         protocol: The protocol's name, such as `view2`; None without one.
@@ -54,7 +52,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     facepairs: str = __version__
     scores_sha256: str = ""
     model: str
-    network_sha256: str | None = None
+    embedder_sha256: str | None = None
     alignment: str | None = None
     pairs: str
     protocol: str | None = None
@@ -95,9 +93,7 @@ def provenance_of(
     curve = model.calibration
     return Provenance(
         model=name,
-        network_sha256=model.embedder_sha256
-        if isinstance(model, Bundle)
-        else hashlib.sha256(model.read_network()).hexdigest(),
+        embedder_sha256=model.embedder_sha256,
         alignment=model.alignment,
         pairs=pairs,
         protocol=protocol,

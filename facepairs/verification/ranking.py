@@ -1,8 +1,8 @@
-"""`verify PHOTO --against FOLDER`: one photo against all those below a folder, best first."""
+"""`search`: the faces of a folder's photos by their similarity to one face, best first."""
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,19 +12,23 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, gallery_point
 from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadData, BadImage
+from facepairs.faces.align import AlignedFace, align_every, unaligned_face
+from facepairs.images.crop import Crop
+from facepairs.images.photo import open_photo
 from facepairs.support.atomic import atomic_file
+from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
-from facepairs.verification.pairs.bulk import CropReader, LocalPhotos, same_content
+from facepairs.verification.pairs.bulk import same_content
 from facepairs.verification.pairs.pairs_file import printable
-from facepairs.verification.pairs.score_files import score_files
+from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
-COLUMNS = ("left", "right", "score", "match", "same_content", "error")
+COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")
 
 
 class Match(NamedTuple):
-    """A photo that was compared.
+    """A photo that was searched, with its most similar face.
 
     Attributes:
         rank: Its place, from 1.
@@ -33,6 +37,9 @@ class Match(NamedTuple):
         match: score >= threshold; None without a threshold, and for a copy of the photo, of which
             a match would say nothing.
         same_content: Whether its file is a copy of the photo.
+        box: The square around the face: left, top and side in pixels; None where the model takes
+            whole images.
+        faces: How many faces of the photo were compared.
     """
 
     rank: int
@@ -40,6 +47,12 @@ class Match(NamedTuple):
     score: float
     match: bool | None
     same_content: bool
+    box: list[int] | None
+    faces: int
+
+    def describe_face(self) -> str:
+        """Return where the face is, if there are others."""
+        return "{0},{1} {2}x{2}".format(*self.box) if self.box and self.faces > 1 else ""
 
 
 class Failure(NamedTuple):
@@ -51,7 +64,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The photos of a folder by their similarity to one photo.
+    """The photos of a folder by their similarity to the most prominent face of one photo.
 
     There are no probabilities: the best of many is no single comparison.
 
@@ -80,15 +93,21 @@ class Ranking:
         return sum(one.same_content for one in self.compared)
 
     @property
+    def faces(self) -> int:
+        """How many faces were compared, those of copies left out."""
+        return sum(one.faces for one in self.compared if not one.same_content)
+
+    @property
     def expected(self) -> ExpectedMatches | None:
         """How many strangers would match by chance; None where the errors are not known."""
-        return expected_matches(self.point, len(self.compared) - self.copies)
+        return expected_matches(self.point, self.faces)
 
     def to_json(self, top: int) -> dict[str, Any]:
         """Return a plain dict: the `top` best photos, counts, and everything that failed."""
         return {
             "photo": str(self.photo),
             "compared": len(self.compared),
+            "faces": self.faces,
             "matches": self.matches,
             "same_content": self.copies,
             **expected_json(self.expected),
@@ -98,7 +117,7 @@ class Ranking:
         }
 
     def write(self, out: Path) -> None:
-        """Write CSV left,right,score,match,same_content,error, whole or not at all.
+        """Write a row for each photo as CSV (COLUMNS), whole or not at all.
 
         `left` is the photo, `right` a path below the folder; best first, failures last.
 
@@ -111,10 +130,11 @@ class Ranking:
             writer.writerow(COLUMNS)
             for one in self.compared:
                 match = None if one.match is None else int(one.match)
-                cells = (one.score, match, int(one.same_content), "")
+                box = " ".join(map(str, one.box or ()))
+                cells = (one.score, match, int(one.same_content), box, one.faces, "")
                 writer.writerow((photo, printable(one.path), *cells))
             for path, error in self.failed:
-                writer.writerow((photo, printable(path), "", "", "", printable(error)))
+                writer.writerow((photo, printable(path), *[""] * 5, printable(error)))
 
 
 def rank_folder(
@@ -124,51 +144,84 @@ def rank_folder(
     point: OperatingPoint | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Ranking:
-    """Compare a photo with every other image below a folder.
+    """Compare the most prominent face of a photo with every face of all other photos of a folder.
 
     Files count by their suffix; links are followed, and leftovers of systems skipped.
 
     Args:
-        verifier: Scores the photos; open it with one thread, as the work is spread over all cores.
+        verifier: Scores the faces; open it with one thread, as the work is spread over all cores.
         photo: The photo to compare the others with.
         folder: Searched in full depth.
         point: The threshold; None for the model's default, raised until at most one stranger is
-            expected to match among all photos, see `gallery_point`.
-        progress: Counts images.
+            expected to match among all faces, see `gallery_point`.
+        progress: Counts photos.
 
     Returns:
-        The images by falling score.
+        The photos by falling score of their most similar face.
 
     Raises:
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    CropReader(verifier, LocalPhotos(Path()))(str(photo))  # an unusable one is refused at once
+    score = _score_with(verifier, _align(verifier, photo)[0].crop)
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(READABLE)})")
-    errors: dict[int, str] = {}
-    scores = score_files(
-        verifier,
-        [photo, *(folder / name for name in names)],
-        np.zeros(len(names), np.int64),
-        np.arange(1, len(names) + 1),
-        progress=lambda done, _: progress(min(done, len(names)), len(names)),
-        errors=errors,
-    )
-    if 0 in errors:
-        raise BadImage(errors[0])
-    failed = [Failure(name, errors[k]) for k, name in enumerate(names, 1) if k in errors]
-    scored = zip(names, scores.tolist(), strict=True)
-    found = [pair for k, pair in enumerate(scored, 1) if k not in errors]
-    found.sort(key=lambda pair: (-pair[1], pair[0]))
-    point = point or gallery_point(verifier.bundle, verifier.operating_point(), len(found) or 1)
-    compared = []
-    for rank, (name, score) in enumerate(found, 1):
+
+    def best_of(name: str) -> Match | Failure:
+        try:
+            faces = _align(verifier, folder / name)
+        except BadImage as error:
+            return Failure(name, str(error))
+        scores = score(np.stack([face.crop for face in faces]))
+        best = int(scores.argmax())
         copy = same_content(photo, folder / name)
-        match = None if copy else verifier.verdict(score, point).same
-        compared.append(Match(rank, name, score, match, copy))
+        return Match(0, name, float(scores[best]), None, copy, faces[best].box, len(faces))
+
+    found: list[Match] = []
+    failed: list[Failure] = []
+    for done, one in enumerate(thread_map(best_of, names), 1):
+        if isinstance(one, Failure):
+            failed.append(one)
+        else:
+            found.append(one)
+        progress(done, len(names))
+    found.sort(key=lambda one: (-one.score, one.path))
+    if point is None:
+        faces = sum(one.faces for one in found)
+        point = gallery_point(verifier.bundle, verifier.operating_point(), faces or 1)
+    compared = [
+        one._replace(rank=rank, match=_matches(one, point)) for rank, one in enumerate(found, 1)
+    ]
     return Ranking(photo, compared, failed, point)
+
+
+def _align(verifier: Verifier, path: Path) -> list[AlignedFace]:
+    """Return every face of a photo, the most prominent first, or the whole image."""
+    photo, model = open_photo(path), verifier.bundle
+    if model.aligned:
+        return align_every(photo, model.framing)
+    return [unaligned_face(photo, model.framing, hints=False)]
+
+
+def _score_with(verifier: Verifier, crop: Crop) -> Callable[[Crop], ScoreArray]:
+    """Return what scores uint8[N, crop_px, crop_px, 3] with one crop: float32[N]."""
+    scorer = verifier.scorer
+    if verifier.bundle.kind != "embedding":
+        return lambda crops: scorer.score_pairs(np.broadcast_to(crop, crops.shape), crops)
+    one = scorer.embed(crop[np.newaxis])
+
+    def score(crops: Crop) -> ScoreArray:
+        embeddings = scorer.embed(crops)
+        return scorer.compare(np.broadcast_to(one, embeddings.shape), embeddings)
+
+    return score
+
+
+def _matches(one: Match, point: OperatingPoint) -> bool | None:
+    if one.same_content or point.threshold is None:
+        return None
+    return one.score >= point.threshold
 
 
 def _find_images(folder: Path, photo: Path) -> Iterator[str]:

@@ -135,10 +135,9 @@ def detail_rows(verdict: Verdict) -> Rows:
 
 def error_rows(point: OperatingPoint) -> Rows:
     """Return the errors at the threshold, strangers and genuine pairs on a line each."""
+    first, *others = point.errors.lines()
     known = "at this threshold " if point.errors.fmr else ""
-    lines = f"{known}{point.describe()}".split("; ")
-    labels = ["errors", *[""] * len(lines)]
-    return list(zip(labels, lines, strict=False))
+    return [("errors", known + first), *(("", line) for line in others)]
 
 
 def _false_match_rows(verdict: Verdict) -> Rows:

@@ -8,6 +8,7 @@ import nvidia.dali.math as dali_math
 from nvidia.dali import fn, pipeline_def, types
 
 from facepairs.bench.job import FRAME_PX, Batch, Job
+from facepairs.pipeline.decode import Cropper
 from facepairs.support.platform import cores
 
 
@@ -21,13 +22,13 @@ def dali(job: Job) -> Iterator[Batch]:
     genuine = job.pairs.genuine.reshape(-1, job.batch_size)
     files = [job.paths[image] for image in order.ravel()]
     labels = np.concatenate([genuine, genuine], axis=1).ravel().astype(int).tolist()
-    squares = np.unique(job.squares(order.ravel()), axis=0)
+    squares = np.unique(Cropper(job.unaligned).place(order.ravel())[1], axis=0)
 
     @pipeline_def(batch_size=order.shape[1], num_threads=cores(), device_id=None)  # type: ignore[untyped-decorator]
     def graph() -> Any:
         data, label = fn.readers.file(files=files, labels=labels, prefetch_queue_depth=2)
         if len(squares) == 1 and squares[0, 2] == job.crop_px:
-            top, left, side = squares[0].tolist()
+            top, left, side, _ = squares[0].tolist()
             return fn.decoders.image_slice(
                 data, start=(top, left), shape=(side, side), axis_names="HW"
             ), label

@@ -1,7 +1,7 @@
 """How memory grows with the number of images: invented names, and hard links to drawn faces.
 
     PYTHONPATH=tests/helpers python scripts/benchmarks/many_images.py --place many
-    ... --parts "verify --pairs, few images" --rows 10000 1000000 --json
+    ... --parts "score, few images" --rows 10000 1000000 --json
 
 Every part runs in a process of its own at each of its sizes. Its peak memory is measured in all
 (RSS) and without files (sampled). The cost of one more image is the slope between the two largest
@@ -208,7 +208,7 @@ def train(store: str) -> Callable[[int, Path], Words]:
     """Return a function that gives the words of `train` with a store."""
 
     def words(images: int, place: Path) -> Words:
-        cache = ("--cache", place / f"cache-{images}")
+        cache = ("--pair-cache", place / f"cache-{images}")
         source = cache if store == "tfrecord" else ("--store", store)
         return ("train", photo_folder(images, place), "--out", place / "out", "--config",
                 place / "short.toml", *source)  # fmt: skip
@@ -227,12 +227,12 @@ def evaluate_folder(images: int, place: Path) -> Words:
     return ("evaluate", bundle(place), photo_folder(images, place))
 
 
-def verify(make: Callable[[int, Path], tuple[Path, Path]]) -> Callable[[int, Path], Words]:
-    """Return a function that gives the words of `verify --pairs` for lists of `make`."""
+def score(make: Callable[[int, Path], tuple[Path, Path]]) -> Callable[[int, Path], Words]:
+    """Return a function that gives the words of `score` for lists of `make`."""
 
     def words(size: int, place: Path) -> Words:
         pairs, root = make(size, place)
-        return ("verify", "--pairs", pairs, "--root", root, "--out", place / "out.csv",
+        return ("score", pairs, "--root", root, "--out", place / "out.csv",
                 "--bundle", bundle(place))  # fmt: skip
 
     return words
@@ -245,11 +245,11 @@ LIBRARY: dict[str, tuple[str, Callable[[int, Path], None]]] = {  # part → what
 COMMANDS: dict[str, tuple[str, Callable[[int, Path], Words]]] = {  # likewise, the command's words
     "train, store files": ("files", train("files")),
     "cache build": ("files", build_cache),
-    "train, --cache": ("files", train("tfrecord")),
+    "train, --pair-cache": ("files", train("tfrecord")),
     "evaluate a folder": ("files", evaluate_folder),
-    "verify --pairs, all images": ("files", verify(pairs_of_all)),
-    "verify --pairs, all missing": ("missing", verify(pairs_of_missing)),
-    "verify --pairs, few images": ("rows", verify(pairs_of_few)),
+    "score, all images": ("files", score(pairs_of_all)),
+    "score, all missing": ("missing", score(pairs_of_missing)),
+    "score, few images": ("rows", score(pairs_of_few)),
     "evaluate a scores file": ("rows", lambda n, place: ("evaluate", scores(n, place))),
     "evaluate two scores files": (
         "rows",

@@ -12,11 +12,12 @@ from facepairs.bench.job import Batch, Job
 def crop(path: str, job: Job) -> npt.NDArray[np.uint8]:
     """Return the centre square of an image: uint8[crop_px, crop_px, 3]."""
     with Image.open(path) as image:
-        side = job.square(*image.size)[2]
+        side = job.plan.spec.side_px(*image.size)
         if side >= 2 * job.crop_px:  # libjpeg then decodes at a half, a quarter or an eighth
             scale = job.crop_px / side
             image.draft("RGB", (round(image.width * scale), round(image.height * scale)))
-        top, left, side = job.square(*image.size)
+        side = job.plan.spec.side_px(*image.size)
+        top, left = (image.height - side) // 2, (image.width - side) // 2
         square = image.convert("RGB").crop((left, top, left + side, top + side))
         if side != job.crop_px:
             square = square.resize((job.crop_px, job.crop_px), Image.Resampling.BILINEAR)

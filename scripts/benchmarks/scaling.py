@@ -48,10 +48,10 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.models.network import Trainable
     from facepairs.models.replicas import synchronise_batch_norms
     from facepairs.pipeline.dataset import Store
-    from facepairs.pipeline.features import precompute
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
     from facepairs.training.distributed import connect_devices
+    from facepairs.training.features import precompute
     from facepairs.training.step import TrainStep, create_optimizer
 
     context = connect_devices("auto")

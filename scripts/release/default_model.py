@@ -28,7 +28,9 @@ from eight_bits import to_eight_bits
 from PIL import Image
 
 from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.identities import NOBODY, Identities
+from facepairs.bundles.measured import Measured
 from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
@@ -54,7 +56,6 @@ from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
-from facepairs.training.trained_bundle import UNCALIBRATED
 from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
@@ -66,7 +67,6 @@ IMPOSTORS = 1_000_000  # for the probability; errors and thresholds come from al
 SMALL_PX = (26, 36)  # sides to which faces are shrunk, a little above the smallest allowed;
 SIZES_PX = (36, 60)  # their errors stand for faces below these sides
 MEASURED_ON = "LFW, people unseen in training"
-SOURCE = "probability one half on the people of LFW"
 VIEW2 = Path(__file__).parents[1] / "results" / "view2_included" / "scores.csv"
 LICENCE = "CC0-1.0 (public domain)"
 DATA_TEXT = "3 million labelled photos from the web, of 7,485 people, none of LFW's"
@@ -183,7 +183,7 @@ def embed_or_none(verifier: Verifier, image: Image.Image) -> npt.NDArray[np.floa
 
 def fit_probability(
     index: FaceIndex, embeddings: npt.NDArray[np.float32], cluster: npt.NDArray[np.int64]
-) -> dict[str, Any]:
+) -> Calibration:
     """Fit the calibration to ten genuine pairs of each person and a million impostor pairs."""
     genuine = limit_pairs_per_person(all_genuine(index), index.person_of)
     impostor = distinct_impostors(index.first, np.arange(len(index.people)), IMPOSTORS, 0)
@@ -196,14 +196,8 @@ def fit_probability(
     alike = ~labels & (cluster[left] == cluster[right])
     curve = fit_logistic(labels, score, lookalike=alike)
     probability = cross_fitted_probability(labels, score, None, alike)
-    return {
-        "scale": curve.scale,
-        "offset": curve.offset,
-        "lookalikes": True,
-        "ece": expected_calibration_error(labels, probability, alike),
-        "genuine_pairs": len(genuine),
-        "impostor_pairs": len(impostor),
-    }
+    ece = expected_calibration_error(labels, probability, alike)
+    return Calibration(curve.scale, curve.offset, True, ece, len(genuine), len(impostor))
 
 
 def all_genuine(index: FaceIndex) -> PairList:
@@ -234,8 +228,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
     with tempfile.TemporaryDirectory() as folder:
         files, parity = make_networks(calibration_crops(index, lists))
         manifest = draft_manifest(parity)
-        nobody = Identities.of((), ())
-        draft = write_bundle(Path(folder, "draft"), manifest | UNCALIBRATED, files, nobody)
+        draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
         verifier = Verifier(draft)
         everything = np.arange(len(index))
         embeddings = embed_files(verifier, index.paths, everything, progress=display("embedding"))
@@ -245,7 +238,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         cluster = clusters.astype(np.int64)
         pairs = AllPairs(embeddings, person, cluster)
         curve = fit_probability(index, embeddings, cluster)
-        balanced, rows = -curve["offset"] / curve["scale"], pairs.thresholds()
+        balanced, rows = curve.threshold, pairs.thresholds()
         wanted = [balanced, *(row.threshold for row in rows if row.threshold is not None)]
         table = pairs.errors(wanted, MEASURED_ON, display("comparing all pairs"))
         test = people_of(index, lists, "peopleDevTest.txt")
@@ -256,15 +249,11 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
     decided = next(row.threshold for row in rows if row.max_fmr == promise)
     assert decided is not None
     manifest |= {
-        "calibration": curve,
-        "threshold": balanced,
-        "threshold_source": SOURCE,
-        "thresholds": to_plain(rows),
-        "operating_point": promise,
         "view2": quote(view2),
         "failures": WEAK + describe_clusters(pairs.cluster_rates(decided)),
     }
-    return write_bundle(out, manifest, files, Identities.of((), index.people), errors)
+    measured = Measured(calibration=curve, thresholds=tuple(rows), promise=promise, errors=errors)
+    return write_bundle(out, manifest, files, Identities.of((), index.people), measured)
 
 
 def quote(scores: Path) -> dict[str, float]:

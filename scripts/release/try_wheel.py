@@ -47,7 +47,7 @@ try:
 except BadGallery as error:
     assert "cannot be used" in str(error)
 """
-PAIRS = ("verify", "--pairs", "pairs.csv", "--out")
+PAIRS = ("score", "pairs.csv", "--out")
 TRIALS = {  # commands by extra, after those of the core; each must not fail
     "core": [("verify", LEFT, RIGHT), (*PAIRS, "scores.csv"), ("evaluate", "scores.csv")],
     "train": [

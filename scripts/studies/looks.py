@@ -116,7 +116,7 @@ class Study:
         row = self._row(number, kind, picture)
         if "scene" in kind:
             spec = self.verifier.bundle.framing
-            crop = warp(picture.image, fit_crop(truth, spec), spec.crop_px)
+            crop = warp(Image.fromarray(picture.image), fit_crop(truth, spec), spec.crop_px)
             row.by_truth = self._embed(crop)
         try:
             face = self.verifier.align_faces(buffer.getvalue())[0]

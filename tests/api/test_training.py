@@ -32,12 +32,14 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
         again = facepairs.train(faces, run.out, config, resume=True, options=options)
         assert again == run
         assert "is finished after 2 epochs" in lines.pop()
-    with pytest.raises(BadConfig, match="resume keeps the run's own settings; leave out --seed"):
+    with pytest.raises(BadConfig) as caught:
         facepairs.train(faces, run.out, given.replace(seed=4), resume=True)
+    assert caught.value.arguments == ("seed",)
     with pytest.raises(BadRun, match="holds a run already"):
         facepairs.train(faces, run.out, given)
-    with pytest.raises(BadConfig, match="resume needs the run folder"):
+    with pytest.raises(BadConfig) as caught:
         facepairs.train(faces, resume=True)
+    assert caught.value.arguments == ("out",)
 
 
 def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces, tmp_path):
@@ -72,4 +74,4 @@ def test_a_calibration_returns_its_bundle(many_faces, tmp_path):
     made = facepairs.calibrate("default", few, tmp_path / "mine")
     assert made.bundle.weights_licence.startswith("CC0-1.0")
     assert "licence            CC0-1.0" in in_process("info", tmp_path / "mine", check=0).stdout
-    assert facepairs.Verifier.load(tmp_path / "mine").bundle.threshold == made.summary.threshold
+    assert facepairs.Verifier.load(tmp_path / "mine").bundle.threshold == made.bundle.threshold

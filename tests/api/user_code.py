@@ -38,13 +38,13 @@ def verify() -> bool:
 
 def calibrate() -> str:
     calibrated = facepairs.calibrate("default", "photos", "mine", skip_bad=True)
-    return calibrated.summary.operating_point.describe()
+    return calibrated.operating_point.describe()
 
 
 def fit_with_keras() -> dict[str, float]:
     training = facepairs.pairs_dataset("photos", batch_size=32, store="memory")
     model = facepairs.build_keras("siamese-conv", image_size=64)
-    model.compile("adam", loss=facepairs.EmbeddingLoss("supervised"))
+    model.compile("adam", loss=facepairs.EmbeddingLoss("margin"))
     metrics = facepairs.PairMetrics(facepairs.pairs_dataset("photos", split="validation"))
     stop = keras.callbacks.EarlyStopping(monitor="val_pair_auc", mode="max")
     model.fit(training, epochs=3, callbacks=[metrics, stop])

@@ -94,13 +94,13 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
     ("runner", "options", "message"),
     [
         ("Nope", [], "Nope.*DirectRunner"),
-        ("no.such.Runner", [], "--runner no.such.Runner"),
+        ("no.such.Runner", [], "no.such.Runner"),
         (DIRECT, ["--direct_num_worker=2"], "direct_num_worker:"),
         (DIRECT, ["--direct_num_workers", "x"], "direct_num_workers: invalid int value: 'x'"),
         (DIRECT, ["--help"], "--help"),
         (DIRECT, ["photos"], "photos:"),
         ("FlinkRunner", [], "need a folder that this machine can read, too.*--temp_location"),
-        (None, ["--direct_num_workers", "2"], "unexpected, unless --runner names"),
+        (None, ["--direct_num_workers", "2"], "unexpected without a Beam runner"),
     ],
 )
 def test_a_wrong_runner_or_option_is_one_clear_error(runner, options, message):
@@ -184,7 +184,7 @@ def test_processes_give_the_same_scores(faces, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("left,right\n" + "".join(f"{a},{b}\n" for a, b in pairwise(names)))
     processes = ("--", "--direct_running_mode", "multi_processing", "--direct_num_workers", 2)
-    score = ("verify", "--pairs", pairs, "--root", faces, "--out")
+    score = ("score", pairs, "--root", faces, "--out")
     facepairs(*score, tmp_path / "a.csv", check=0)
     facepairs(*score, tmp_path / "b.csv", "--runner", DIRECT, *processes, check=0)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

@@ -9,8 +9,8 @@ pytest.importorskip("apache_beam")
 from drawn.caches import draw
 from storage.memory_files import FILES
 
-from facepairs.beam import pair_cache
-from facepairs.beam.pair_cache import build_cache_at, upload_shard
+from facepairs.beam import build_cache
+from facepairs.beam.build_cache import build_cache_at, upload_shard
 from facepairs.config import TrainConfig
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import MANIFEST
@@ -45,7 +45,7 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
                 photo.write_bytes(b"another photo")
         return thread_map(work, items)
 
-    monkeypatch.setattr(pair_cache, "choose_map", lambda runner, options: damaging_map)
+    monkeypatch.setattr(build_cache, "choose_map", lambda runner, options: damaging_map)
     with pytest.raises(BadData, match="changed since the folder was read"):
         build(photos, out)
     assert dict(FILES) == {}

@@ -143,8 +143,10 @@ def test_limit_is_skipped_for_images_that_are_not_jpegs(spec: Spec, tmp_path: Pa
         folder = tmp_path / "png" / f"P{image // 2}"
         folder.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (50, 50)).save(folder / f"{image}.png")
+    job = Job(changed(spec, data=str(tmp_path / "png")))
+    job.prepare()
     with pytest.raises(Skip):
-        next(row_function(ROWS["limit"])(Job(changed(spec, data=str(tmp_path / "png")))))
+        next(row_function(ROWS["limit"])(job))
 
 
 @pytest.mark.parametrize("batch_size", [2, 64, 100, 1000, 4096])

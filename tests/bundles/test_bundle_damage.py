@@ -7,11 +7,19 @@ import numpy as np
 import pytest
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.bundle import CARD, IDENTITIES, MODEL, NETWORK, Bundle, bundle_folder
+from facepairs.bundles.bundle import (
+    CARD,
+    IDENTITIES,
+    MEASURED,
+    MODEL,
+    NETWORK,
+    Bundle,
+    bundle_folder,
+)
 from facepairs.bundles.manifest import DIGEST, MANIFEST
 from facepairs.errors import BadBundle
 
-FILES = (MANIFEST, NETWORK, MODEL, IDENTITIES, CARD)
+FILES = (MANIFEST, NETWORK, MODEL, IDENTITIES, MEASURED, CARD)
 
 
 def opened(folder):
@@ -34,7 +42,7 @@ def refused(folder, name):
 
 
 @pytest.mark.parametrize("kind", ["pair", "embedding"])
-@pytest.mark.parametrize("name", [MODEL, IDENTITIES, CARD, NETWORK])
+@pytest.mark.parametrize("name", [MODEL, IDENTITIES, MEASURED, CARD, NETWORK])
 def test_every_changed_byte_of_a_file_is_found(tmp_path, name, kind):
     folder = tiny_bundle(tmp_path / "bundle", kind).folder
     path = folder / name
@@ -84,12 +92,11 @@ def test_truncated_and_missing_files_are_found(tmp_path, name):
     assert refused(folder, name)
 
 
-def test_an_edited_threshold_is_refused(tmp_path):
+def test_an_edited_manifest_is_refused(tmp_path):
     folder = tiny_bundle(tmp_path / "bundle").folder
     path = folder / MANIFEST
-    path.write_text(path.read_text().replace('"threshold": -0.1,', '"threshold": -0.9,', 1))
-    with pytest.raises(BadBundle, match=r"manifest\.json: damaged or edited"):
-        Bundle.open(folder)
+    path.write_text(path.read_text().replace('"frame_px": 32', '"frame_px": 33', 1))
+    assert refused(folder, MANIFEST)
 
 
 def test_a_manifest_without_its_sha256_is_refused(tmp_path):

@@ -1,23 +1,24 @@
 """The model card states what the manifest holds, and nothing else."""
 
-from tiny.bundles import error_table, manifest_of
+from tiny.bundles import error_table, manifest_of, measured_of
 
 from facepairs.bundles.bundle import NETWORK
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import IDENTITIES, parse_manifest
+from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.bundles.writer import model_card
-from facepairs.faces.alignment import TEMPLATE
 
 
-def card_of(errors=None, **changes):
+def card_of(measured=None, **changes):
     entry = {"bytes": 1, "sha256": ""}
-    files = {"schema": 3, "files": {NETWORK: entry, IDENTITIES: entry}}
-    return model_card(parse_manifest(manifest_of("pair", **changes) | files), errors)
+    files = {"schema": 4, "files": {NETWORK: entry, IDENTITIES: entry}}
+    manifest = parse_manifest(manifest_of("pair", **changes) | files)
+    return model_card(manifest, measured or measured_of())
 
 
 def test_a_sparse_manifest_gives_a_card():
-    card = card_of(thresholds=[], note="", training={})
+    card = card_of(note="", training={})
     assert "Network `tiny`" in card
-    assert "30 genuine and 40 impostor pairs" in card
     assert "View 2" not in card
     assert "none were measured apart" in card
 
@@ -29,14 +30,12 @@ def test_the_card_contains_every_part_of_the_manifest():
         "init": {"created": "2025", "network_sha256": "ab" * 32},
     }  # fmt: skip
     view2 = {"accuracy": 0.91, "accuracy_standard_error": 0.004}
+    refused = OperatingPoint(None, max_fmr=0.01, reason="not enough pairs: needs 300")
     card = card_of(
+        measured_of(thresholds=(OperatingPoint(0.5, max_fmr=0.1), refused)),
         training=training,
         view2=view2,
-        thresholds=[
-            {"max_fmr": 0.1, "threshold": 0.5},
-            {"max_fmr": 0.01, "threshold": None, "reason": "not enough pairs: needs 300"},
-        ],
-        calibrated={"people": 7, "finished": "2026-05-06T00:00:00Z", "from_threshold": 0.25},
+        calibrated={"people": 7, "finished": "2026-05-06T00:00:00Z"},
         failures="- Photos in profile.",
     )
     for text in (
@@ -44,7 +43,7 @@ def test_the_card_contains_every_part_of_the_manifest():
         "abababababababab…", "0.9100 ± 0.0040",
         "| FMR 0.1 | 0.5000 | not recorded",
         "| FMR 0.01 | - | not enough pairs",
-        "Calibrated on 7 people", "0.2500", "- Photos in profile.", "drawn, not real",
+        "Calibrated on 7 people", "- Photos in profile.", "drawn, not real",
         "calibration error, cross-fitted: 0.010",
     ):  # fmt: skip
         assert text in card, text
@@ -58,11 +57,13 @@ def test_the_licence_of_the_weights_follows_them():
 
 
 def test_the_errors_of_each_threshold_are_those_of_the_table():
-    thresholds = [
-        {"max_fmr": 0.01, "threshold": 0.75, "among": "look-alikes"},
-        {"max_fmr": 0.001, "threshold": None, "among": "look-alikes", "reason": "not enough pairs"},
-    ]
-    card = card_of(error_table(), threshold=0.5, thresholds=thresholds, operating_point=0.01)
+    among: Among = "look-alikes"
+    refused = OperatingPoint(None, max_fmr=0.001, among=among, reason="not enough pairs")
+    rows = (OperatingPoint(0.75, max_fmr=0.01, among=among), refused)
+    curve = Calibration(20.0, -10.0)
+    card = card_of(
+        measured_of(errors=error_table(), calibration=curve, thresholds=rows, promise=0.01)
+    )
     assert card[card.index("| operating point") :].splitlines()[:6] == [
         "| operating point | threshold | FMR [95 % interval] | FMR among look-alikes | FNMR |",
         "| --- | --- | --- | --- | --- |",
@@ -76,6 +77,5 @@ def test_the_errors_of_each_threshold_are_those_of_the_table():
 
 
 def test_the_card_names_the_alignment():
-    template = [list(point) for point in TEMPLATE.tolist()]
-    assert "the face in each is found" in card_of(alignment="landmarks-5", template=template)
+    assert "the face in each is found" in card_of(alignment="landmarks-5")
     assert "taken whole" in card_of()

@@ -75,7 +75,7 @@ def test_no_command_prints_output_of_libraries(place, tmp_path):
     quiet("verify", photos[0], photos[1], "--show", tmp_path / "verdict.png", check=None)
     pairs = ("--pairs", place / "pairs.csv", "--root", bad)
     quiet("verify", *pairs, "--out", tmp_path / "scores.csv", check=1)
-    quiet("verify", photos[0], "--against", bad, check=1)
+    quiet("search", photos[0], bad, check=1)
     for form in ("onnx", "litert"):
         quiet("export", bundle, "--out", tmp_path / form, "--format", form, "--json", check=0)
     heard = facepairs(

@@ -38,7 +38,7 @@ def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
 
 def test_a_report_without_pictures(world, tmp_path):
     page = tmp_path / "report.html"
-    evaluate(world / "photos", "--scores", world / "scores.csv", "--report", page, "--no-images")
+    evaluate(world / "scores.csv", world / "photos", "--report", page, "--no-images")
     html = page.read_text()
     assert "Photos not in the folder" in html  # they were looked for, and left out
     assert "<img" not in html
@@ -56,8 +56,8 @@ def test_several_are_compared_in_a_table(world):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["{root}/run", "--pairs", "x.csv"], "--pairs goes with a bundle"),
-        (["{root}/scores.csv", "--skip-bad"], "--skip-bad goes with a bundle"),
+        (["{root}/run", "--pairs", "x.csv"], "(--pairs)"),
+        (["{root}/scores.csv", "--skip-bad"], "(--skip-bad)"),
         (["{root}/scores.csv", "--report", "report.pdf"], "--report"),
     ],
 )

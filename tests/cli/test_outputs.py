@@ -33,8 +33,8 @@ def person(photos: list[Path]) -> Path:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_named_pipe_gets_the_rows_and_stays(photos, person, pairs, tmp_path):
     for name, words in {
-        "against": ("verify", photos[0], "--against", person, "--out"),
-        "pairs": ("verify", "--pairs", pairs, "--root", person.parent, "--out"),
+        "search": ("search", photos[0], person, "--out"),
+        "score": ("score", pairs, "--root", person.parent, "--out"),
     }.items():
         pipe = tmp_path / name
         os.mkfifo(pipe)
@@ -43,7 +43,7 @@ def test_a_named_pipe_gets_the_rows_and_stays(photos, person, pairs, tmp_path):
             in_process(*words, pipe, check=0)
         assert read.result().startswith("left,right,")
         assert pipe.is_fifo()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["against", "pairs"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["score", "search"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="needs root")
@@ -53,22 +53,22 @@ def test_a_device_is_not_replaced(photos, person, tmp_path):
         (tmp_path / "null").write_text("x")
     except OSError:
         pytest.skip("no devices here")
-    in_process("verify", photos[0], "--against", person, "--out", tmp_path / "null", check=0)
+    in_process("search", photos[0], person, "--out", tmp_path / "null", check=0)
     assert (tmp_path / "null").is_char_device()
     in_process("data", "synth", "--out", tmp_path / "null", check=2)
     assert (tmp_path / "null").is_char_device()
 
 
-@pytest.mark.parametrize("mode", ["against", "pairs"])
+@pytest.mark.parametrize("mode", ["score", "search"])
 def test_standard_output_holds_the_rows_alone(photos, person, pairs, mode, tmp_path):
     words = {
-        "against": ("verify", photos[0], "--against", person, "--out", "-"),
-        "pairs": ("verify", "--pairs", pairs, "--root", person.parent, "--out", "-"),
+        "search": ("search", photos[0], person, "--out", "-"),
+        "score": ("score", pairs, "--root", person.parent, "--out", "-"),
     }[mode]
     done = facepairs(*words, cwd=tmp_path, check=0)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("left,right,")
-    assert len(lines) == (4 if mode == "against" else 2)
+    assert len(lines) == (4 if mode == "search" else 2)
     assert not list(tmp_path.iterdir())
     assert facepairs(*words, "--quiet", cwd=tmp_path, check=0).stderr == ""
 
@@ -104,7 +104,7 @@ def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path
     (tmp_path / "page.html").write_text("person,group\n")
     (tmp_path / "embedder.toml").write_text("x = 1\n")
     before = {path: path.read_text() for path in tmp_path.rglob("*.*")}
-    score = ("verify", "--root", few_faces, "--pairs")
+    score = ("score", "--root", few_faces)
     embedder, page = tmp_path / "embedder.toml", tmp_path / "page.html"
     for words in (
         (*score, table, "--out", tmp_path / "linked"),
@@ -125,7 +125,7 @@ def test_what_may_not_be_written_is_not_replaced(photos, person, tmp_path):
     scores = tmp_path / "scores.csv"
     scores.write_text("mine")
     scores.chmod(0o444)
-    in_process("verify", photos[0], "--against", person, "--out", scores, check=2)
+    in_process("search", photos[0], person, "--out", scores, check=2)
     assert scores.read_text() == "mine"
 
 
@@ -134,14 +134,14 @@ def test_an_output_is_as_private_as_what_it_replaces(photos, person, tmp_path):
     scores, folder = tmp_path / "scores.csv", tmp_path / "faces"
     scores.touch(0o600)
     folder.mkdir(0o700)
-    in_process("verify", photos[0], "--against", person, "--out", scores, check=0)
+    in_process("search", photos[0], person, "--out", scores, check=0)
     in_process("data", "synth", "--people", 2, "--photos", 2, "--out", folder, check=0)
     assert [oct(path.stat().st_mode & 0o777) for path in (scores, folder)] == ["0o600", "0o700"]
 
 
 def test_a_link_is_followed(photos, person, tmp_path):
     (tmp_path / "link").symlink_to("scores.csv")
-    in_process("verify", photos[0], "--against", person, "--out", tmp_path / "link", check=0)
+    in_process("search", photos[0], person, "--out", tmp_path / "link", check=0)
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "scores.csv").read_text().startswith("left,right")
 
@@ -166,27 +166,13 @@ def test_only_an_earlier_picture_is_replaced(photos, suffix, tmp_path):
 def test_a_file_beside_the_scores_that_is_no_provenance_stays(photos, person, pairs, tmp_path):
     beside = tmp_path / "scores.csv.json"
     beside.write_text('{"mine": 1}')
-    words = ("verify", "--pairs", pairs, "--root", person.parent, "--out", tmp_path / "scores.csv")
+    words = ("score", pairs, "--root", person.parent, "--out", tmp_path / "scores.csv")
     in_process(*words, check=2)
     assert beside.read_text() == '{"mine": 1}'
     assert [path.name for path in tmp_path.iterdir()] == [beside.name]
     beside.unlink()
     for _ in range(2):
         in_process(*words, check=0)
-
-
-def test_an_export_of_a_gallery_replaces_nothing_else(photos, tmp_path):
-    gallery, out = tmp_path / "people.npz", tmp_path / "out.npz"
-    in_process("gallery", "add", gallery, "Ann", photos[0], check=0)
-    before = gallery.read_bytes()
-    in_process("gallery", "export", gallery, "--out", gallery, check=2)
-    assert gallery.read_bytes() == before
-    out.write_text("mine")
-    in_process("gallery", "export", gallery, "--out", out, check=2)
-    assert out.read_text() == "mine"
-    out.unlink()
-    for _ in range(2):
-        in_process("gallery", "export", gallery, "--out", out, check=0)
 
 
 def foreign_folder(tmp_path: Path, name: str, text: str) -> Path:

@@ -119,14 +119,14 @@ def test_quiet_prints_errors_only(tmp_path, monkeypatch):
     write_synthetic_faces(tmp_path / "faces", people=2, images=1, seed=1)
     photo = next((tmp_path / "faces").glob("*/*.jpg"))
     Image.new("L", (250, 250)).save(photo.with_name("blank.jpg"))
-    words = ("verify", photo, "--against", tmp_path / "faces")
+    words = ("search", photo, tmp_path / "faces")
     heard = facepairs(*words, check=1)
     assert "blank.jpg" in heard.stderr
     hushed = facepairs(*words, "--quiet", check=1)
     assert hushed.stderr == ""
     assert hushed.stdout == heard.stdout
     absent = in_process("info", tmp_path / "none", "--quiet", check=2).stderr
-    assert absent.startswith(f"facepairs: error: {tmp_path}/none: no such folder")
+    assert absent.startswith(f"facepairs: error: {tmp_path}/none/manifest.json: missing")
     monkeypatch.setenv("FACEPAIRS_QUIET", "1")
     assert in_process(*words, check=1).stderr == ""
 
@@ -134,7 +134,7 @@ def test_quiet_prints_errors_only(tmp_path, monkeypatch):
 def test_quiet_of_beam_is_beams_own(tmp_path):
     words = ("cache", "build", tmp_path, "--out", tmp_path / "cache", "--pair-count", 4)
     done = facepairs(*words, "--", "--quiet", check=2)
-    assert "unexpected, unless --runner names a Beam runner" in done.stderr
+    assert "unexpected without a Beam runner (--runner)" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,6 @@ def test_quiet_of_beam_is_beams_own(tmp_path):
         ("data", "synth", "--out", "http://x.org/out"),
         ("cache", "build", "https://x.org/a", "--out", "cache", "--pair-count", "4"),
         ("cache", "build", "faces", "--out", "http://x.org/cache", "--pair-count", "4"),
-        ("cache", "check", "http://x.org/cache"),
         ("info", "https://x.org/bundle"),
         ("export", "default", "--out", "gs://bucket/out"),
         ("evaluate", "default", "https://x.org/faces"),

@@ -75,7 +75,7 @@ def test_a_shortage_in_a_list_of_local_pairs_is_not_a_matter_of_access(monkeypat
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr("facepairs.beam.verify_pairs.pairs_run", raising)
-    words = ("verify", "--pairs", tmp_path / "pairs.csv", "--out", tmp_path / "out.csv")
+    words = ("score", tmp_path / "pairs.csv", "--out", tmp_path / "out.csv")
     done = in_process(*words, check=2)
     assert done.stderr == "facepairs: error: Too many open files; raise the limit (ulimit -n)\n"
 
@@ -88,12 +88,11 @@ def test_a_file_size_limit(faces, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("\n".join(["left,right", *rows]) + "\n")
     out = tmp_path / "scores.csv"
-    done = facepairs("verify", "--pairs", pairs, "--root", faces, "--out", out, check=2,
+    done = facepairs("score", pairs, "--root", faces, "--out", out, check=2,
                      preexec_fn=limited(resource.RLIMIT_FSIZE, 0))  # fmt: skip
     assert done.stderr.count("\n") == 1
     assert {entry.name for entry in tmp_path.iterdir()} <= {"pairs.csv", "scores.csv.partial"}
-    again = ["--resume"] if (tmp_path / "scores.csv.partial").exists() else []
-    facepairs("verify", "--pairs", pairs, "--root", faces, "--out", out, *again, check=0)
+    facepairs("score", pairs, "--root", faces, "--out", out, check=0)
     left = {entry.name for entry in tmp_path.iterdir()}
     assert left == {"pairs.csv", "scores.csv", "scores.csv.json"}
 

@@ -1,6 +1,7 @@
 """FaceIndex: the same folder gives the same arrays, whatever the file system's order."""
 
 import os
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -9,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.data import index as module
-from facepairs.data.index import READABLE, FaceIndex, StringTable
+from facepairs.data.index import MADE_BY_US, READABLE, FaceIndex, StringTable
 from facepairs.errors import BadData
 
 
@@ -57,30 +57,26 @@ def test_everything_left_out_is_named_with_a_reason(tmp_path):
 
 
 def test_missing_and_empty_folders_are_refused(tmp_path):
-    with pytest.raises(BadData, match="No such file"):
-        FaceIndex.scan(tmp_path / "nowhere")
-    with pytest.raises(BadData, match=r"no images; expected .*; one of \.jpg, .*\.heif"):
-        FaceIndex.scan(tmp_path)
+    for folder in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(BadData) as caught:
+            FaceIndex.scan(folder)
+        assert str(folder) in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("names", "says"),
     [
-        (["Ada/1.dng", "Ada/2.DNG", "Bo/x.txt"], r"found \.dng \(2\), \.txt \(1\);.*; convert"),
-        (["1.jpg", "2.jpg", "list.csv"], r"found \.jpg \(2\), \.csv \(1\);.*; give the folder"),
-        (["Ada/photo"], r"found no suffix \(1\);.*; convert"),
-        (
-            ["lfw/Ada/1.jpg"],
-            r"no images; expected .*; give the folder that holds .*, /.*/lfw or one in it$",
-        ),
-        (["lfw/Ada/1.jpg", "notes.txt", "cover.jpg"], r"found .*, /.*/lfw or one in it$"),
-        (["Ada/1.dng", "Ada/raw/x.txt"], r"found \.dng \(1\);.*; convert"),
+        (["Ada/1.dng", "Ada/2.DNG", "Bo/x.txt"], ".jpg"),
+        (["1.jpg", "2.jpg", "list.csv"], "a folder for each person"),
+        (["lfw/Ada/1.jpg"], "/lfw or one in it"),
+        (["lfw/Ada/1.jpg", "notes.txt", "cover.jpg"], "/lfw or one in it"),
     ],
 )
-def test_a_folder_without_images_says_what_was_found_and_what_to_do(tmp_path, names, says):
+def test_a_folder_without_images_says_what_to_do(tmp_path, names, says):
     touch(tmp_path, *names)
-    with pytest.raises(BadData, match=says):
+    with pytest.raises(BadData) as caught:
         FaceIndex.scan(tmp_path)
+    assert says in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", READABLE)
@@ -122,16 +118,6 @@ def test_a_listing_gives_the_same_index_in_any_order(rows):
     assert np.array_equal(
         np.repeat(np.arange(len(index.people)), index.image_counts), index.person_of
     )
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), unique=True), st.integers(1, 9))
-def test_a_listing_sorted_in_parts_is_the_same(rows, at_once):
-    names = [f"Person_{p}/{i}.jpg" for p, i in rows]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SORT_CHUNK", at_once)
-        index = FaceIndex.from_listing(names)
-    assert list(index.names()) == list(FaceIndex.from_listing(names).names())
-    assert [index.find(name) for name in index.names()] == list(range(len(names)))
 
 
 def test_missing_images_and_people_are_not_found():
@@ -185,3 +171,10 @@ def test_a_string_table_behaves_like_a_list(strings):
         assert table[-1] == strings[-1]
     with pytest.raises(IndexError):
         table[len(strings)]
+
+
+@pytest.mark.parametrize("name", MADE_BY_US)
+def test_a_folder_that_a_command_has_written_is_named(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(BadData, match=re.escape(MADE_BY_US[name])):
+        FaceIndex.scan(tmp_path)

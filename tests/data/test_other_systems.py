@@ -15,8 +15,8 @@ from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file
 from facepairs.data.pairs import parse_fold, parse_genuine, read_pairs_csv
-from facepairs.doctor.check import check_dataset
 from facepairs.evaluation.scores import match_pairs, read_scores
+from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
 from facepairs.verification.pairs.verify_pairs import verify_pairs
 from facepairs.verification.ranking import rank_folder
@@ -169,7 +169,7 @@ def test_leftovers_of_systems_are_neither_people_nor_photos(photos, verifier, tm
     assert (list(index.people), len(index), index.skipped) == (["@ann", "Ann"], 2, ())
     assert len(index.leftovers) == len(LEFTOVERS) + 5
     assert index.without([0]).leftovers == index.leftovers
-    report = check_dataset(tmp_path, align="none")
+    report = check_dataset(tmp_path, labels=False)
     (found,) = [one for one in report.findings if one.kind == "leftover"]
     assert (found.severity, len(found.paths)) == ("note", len(LEFTOVERS) + 5)
     ranking = rank_folder(verifier, photos / "Ann" / "2.jpg", tmp_path)

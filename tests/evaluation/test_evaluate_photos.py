@@ -61,9 +61,9 @@ def test_a_photo_that_cannot_be_used_is_refused_by_name(
     bundles: list[Bundle], scenes: Path, pairs: Path
 ) -> None:
     aligned, whole = (str(bundle.folder) for bundle in bundles)
-    with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*--skip-bad"):
+    with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*skip_bad"):
         evaluate([aligned, str(scenes)], pairs=pairs)
-    with pytest.raises(BadImage, match=r"broken\.jpg.*--skip-bad"):
+    with pytest.raises(BadImage, match=r"broken\.jpg.*skip_bad"):
         evaluate([whole, str(scenes)], pairs=pairs)
 
 

@@ -144,5 +144,5 @@ def test_options_that_do_not_fit_are_refused(faces: Path, tmp_path: Path) -> Non
     bundle = tiny_bundle(tmp_path / "pair", "pair").folder
     done = in_process("evaluate", bundle, faces, "--identification", check=2)
     assert "has no embeddings to identify with" in done.stderr
-    done = in_process("evaluate", "--scores", tmp_path / "s.csv", "--identification", check=2)
-    assert "--identification goes with a bundle" in done.stderr
+    done = in_process("evaluate", tmp_path / "s.csv", "--identification", check=2)
+    assert "(--identification)" in done.stderr

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from facepairs.evaluation.by_group import errors_by_group
 from facepairs.evaluation.fitting import (
     calibrate,
-    compare_calibrations,
     fit_logistic,
+    is_no_better,
     measure_errors,
     thresholds_for,
 )
@@ -120,14 +120,14 @@ def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     cluster = np.where(left // 50 == right // 50, left // 50 + 1, 0)
     people = left, right
     fitted = calibrate(genuine, score, cluster=cluster, people=people)
-    promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.operating_point)
+    promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.promise)
     assert promised.threshold > fitted.threshold
     assert fitted.errors.at(promised.threshold).fnmr.value <= 0.5
     assert fitted.decided_at == promised.threshold
     assert fitted.errors.at(promised.threshold).lookalike_fmr.value <= promised.max_fmr
     assert len(fitted.errors.clusters) == 4
     hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
-    assert calibrate(genuine, hopeless, cluster=cluster).operating_point is None
+    assert calibrate(genuine, hopeless, cluster=cluster).promise is None
 
 
 def test_look_alikes_lower_the_probability():
@@ -141,9 +141,7 @@ def test_look_alikes_lower_the_probability():
 def test_a_calibration_is_compared_on_people_it_was_not_fitted_to():
     _, left, right, genuine, score = drawn_pairs()
     fitted = fit_logistic(genuine, score)
-    shifted = compare_calibrations(fitted, genuine, score - 1.0, (left, right))
-    assert shifted.new < shifted.former
-    own = compare_calibrations(fitted, genuine, score, (left, right))
-    assert own.former <= own.new
+    assert not is_no_better(fitted, genuine, score - 1.0, (left, right))
+    assert is_no_better(fitted, genuine, score, (left, right))
     few = (left < 30) & (right < 30)
-    assert compare_calibrations(fitted, genuine[few], score[few], (left[few], right[few])) is None
+    assert not is_no_better(fitted, genuine[few], score[few], (left[few], right[few]))

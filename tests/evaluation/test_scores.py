@@ -159,11 +159,6 @@ def test_unreadable_values_are_not_written_and_the_old_file_stays(tmp_path, row,
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_columns_must_have_equal_lengths():
-    with pytest.raises(BadData, match="1 left, 2 right"):
-        ScoreTable(["a"], ["b", "c"], np.ones(1, bool), np.zeros(1, np.int16), np.zeros(1))
-
-
 def test_length_counts_pairs(tmp_path):
     assert len(read_scores(written(tmp_path, "genuine,score\n1,2\n0,1\n"))) == 2
 

@@ -29,7 +29,7 @@ def drawn(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(drawn):
     """The faces of each drawn photo."""
-    return [find_faces(np.asarray(Image.open(path))) for path in drawn]
+    return [find_faces(Image.open(path)) for path in drawn]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_every_drawn_face_is_found_alone(found):
 @pytest.mark.parametrize("name", faceless())
 def test_images_without_a_face_have_none(name):
     for every in (False, True):
-        assert not find_faces(np.array(faceless()[name]), every)
+        assert not find_faces(faceless()[name], every)
 
 
 @pytest.mark.parametrize("angle_deg", [60, 90, 120, 180, 270])
@@ -69,7 +69,7 @@ def test_a_turned_face_is_found_right_or_not_at_all(drawn, upright, angle_deg):
         cos, sin = math.cos(math.radians(angle_deg)), math.sin(math.radians(angle_deg))
         from_middle = (landmarks - 124.5) @ np.array([[cos, -sin], [sin, cos]])
         expected = from_middle + (np.array(turned.size) - 1) / 2
-        faces = find_faces(np.asarray(turned))
+        faces = find_faces(turned)
         found += bool(faces)
         assert not faces or error(faces[0], expected) < 2 * MAX_ERROR
     assert found >= 3
@@ -81,13 +81,13 @@ def test_the_size_of_a_face_does_not_matter(drawn, upright, factor):
         with Image.open(path) as image:
             side = round(factor * image.width)
             resized = image.resize((side, side), Image.Resampling.BICUBIC)
-        (face,) = find_faces(np.asarray(resized))
+        (face,) = find_faces(resized)
         assert error(face.scaled(1 / factor), landmarks) < MAX_ERROR
 
 
 def test_a_small_face_in_a_large_photo_is_found(drawn):
     photo = paste(canvas(3000, 2000), drawn[0], Place(700, 1400, 110))
-    (face,) = find_faces(np.asarray(photo))
+    (face,) = find_faces(photo)
     assert face.centre == pytest.approx([700, 1400], abs=10)
     assert face.side_px == pytest.approx(50, rel=0.2)
 
@@ -97,7 +97,7 @@ def test_every_one_of_25_faces_is_found(drawn):
     places = [Place(150 + 300 * (at % 5), 150 + 300 * (at // 5), 250) for at in range(25)]
     for at, place in enumerate(places):
         paste(picture, drawn[at % len(drawn)], place)
-    faces = find_faces(np.asarray(picture), every=True)
+    faces = find_faces(picture, every=True)
     assert len(faces) == 25
     distances = [min(math.dist(face.centre, place[:2]) for face in faces) for place in places]
     assert max(distances) < 25
@@ -111,10 +111,10 @@ def test_the_most_prominent_face_comes_first_whether_or_not_all_are_wanted(drawn
         strict=False,
     ):
         paste(picture, path, place)
-    first, *others = find_faces(np.asarray(picture))
+    first, *others = find_faces(picture)
     assert first.centre == pytest.approx([560, 250], abs=25)
     assert len(others) == 2
-    same, *_ = every = find_faces(np.asarray(picture), every=True)
+    same, *_ = every = find_faces(picture, every=True)
     assert len(every) == 3
     assert np.array_equal(first.landmarks, same.landmarks)
 
@@ -125,8 +125,8 @@ def test_of_faces_alike_the_same_one_comes_first(drawn, sides_px):
     corners = [(200, 130), (420, 130), (200, 340), (420, 340)]
     for path, corner, side_px in zip(drawn[1::2], corners, sides_px, strict=False):
         paste(picture, path, Place(*corner, side_px))
-    first, *_ = find_faces(np.asarray(picture))
-    same, *others = find_faces(np.asarray(picture), every=True)
+    first, *_ = find_faces(picture)
+    same, *others = find_faces(picture, every=True)
     assert len(others) == 3
     assert np.array_equal(first.landmarks, same.landmarks)
 
@@ -137,7 +137,7 @@ def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn, monkeypatch)
     for every, across in ((False, 12), (True, 5)):  # to locate a hundred takes seconds
         if every:
             monkeypatch.setattr(detector, "MAX_FACES", 20)
-        faces = find_faces(np.tile(one, (across, across, 1)), every)
+        faces = find_faces(Image.fromarray(np.tile(one, (across, across, 1))), every)
         assert len(faces) == (20 if every else MAX_FACES)
         assert math.dist(faces[0].centre, (50 * across, 50 * across)) < 100
 
@@ -152,7 +152,7 @@ def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):
 
 
 def test_threads_find_the_same_faces(drawn):
-    photos = [np.asarray(Image.open(path)) for path in drawn[:8]]
+    photos = [Image.open(path) for path in drawn[:8]]
     alone = [find_faces(photo)[0].landmarks.tolist() for photo in photos]
     with ThreadPoolExecutor(4) as pool:
         assert [faces[0].landmarks.tolist() for faces in pool.map(find_faces, photos)] == alone
@@ -172,7 +172,7 @@ def test_images_detected_together_do_not_influence_each_other(drawn):
 FIND = """
 import sys
 from pathlib import Path
-import numpy as np
+from PIL import Image
 from facepairs.errors import BadConfig
 from facepairs.faces.detector import find_faces
 network = Path(sys.argv[1])
@@ -180,7 +180,7 @@ whole = network.read_bytes()
 for content in (b"another network", None, whole):
     network.unlink() if content is None else network.write_bytes(content)
     try:
-        find_faces(np.zeros((64, 64, 3), np.uint8))
+        find_faces(Image.new("RGB", (64, 64)))
         print("found", "cv2" in sys.modules)
     except BadConfig as error:
         print(error)
@@ -205,7 +205,7 @@ def test_a_missing_or_altered_network_is_a_clear_error(tmp_path):
 def test_every_photo_of_lfw_shows_a_face_and_none_is_found_upside_down(lfw):
     for path in sorted((lfw / "lfw-deepfunneled").glob("*/*_0001.jpg"))[::150]:
         image = Image.open(path)
-        (face, *_) = find_faces(np.asarray(image))
+        (face, *_) = find_faces(image)
         assert face.to_frame.scale == pytest.approx(1, abs=0.4)
-        for turned in find_faces(np.asarray(image.rotate(180))):
+        for turned in find_faces(image.rotate(180)):
             assert abs(turned.roll_deg) > 90

@@ -48,10 +48,13 @@ def cache():
 def searches(monkeypatch):
     """The sizes of the images in which faces were searched."""
     sizes = []
-    find = inspection.find_faces
-    monkeypatch.setattr(
-        inspection, "find_faces", lambda image, **_: (sizes.append(image.shape), find(image))[1]
-    )
+    find = inspection.search_photo
+
+    def search(photo):
+        sizes.append((photo.height_px, photo.width_px))
+        return find(photo)
+
+    monkeypatch.setattr(inspection, "search_photo", search)
     return sizes
 
 

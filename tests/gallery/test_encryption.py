@@ -107,25 +107,21 @@ def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):
     image = tmp_path / "ann.png"
     Image.fromarray(smooth(64, 64, 1).astype(np.uint8)).save(image)
     place, model = tmp_path / "known.gallery", ("--bundle", bundle)
-    words = ("gallery", "add", place, "Secretname", image, "--any-quality", "--encrypt", *model)
+    words = ("gallery", "add", place, "--name", "Secretname", image, "--any-quality", *model)
+    words += ("--encrypt",)
     assert f"no passphrase; set {VARIABLE}" in in_process(*words, check=2).stderr
     monkeypatch.setenv(VARIABLE, PASSPHRASE)
     in_process(*words, check=0)
     in_process(*words, check=0)
     found = in_process("gallery", "identify", place, image, *model, "--json", check=0)
     assert json.loads(found.stdout)["name"] == "Secretname"
-    out = tmp_path / "people.npz"
-    in_process("gallery", "export", place, "--out", out, check=0)
-    with np.load(out) as arrays:
-        assert arrays["name"].tolist() == ["Secretname"]
     monkeypatch.setenv(VARIABLE, "wrong")
     assert "passphrase is wrong" in in_process("gallery", "list", place, check=2).stderr
     monkeypatch.delenv(VARIABLE)
-    for command in ("list", "check"):
-        done = in_process("gallery", command, place, check=2)
-        assert f"encrypted; set {VARIABLE}" in done.stderr
-        assert done.stderr.count("\n") == 1
+    done = in_process("gallery", "list", place, check=2)
+    assert f"encrypted; set {VARIABLE}" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert b"Secretname" not in place.read_bytes()
     monkeypatch.setenv(VARIABLE, PASSPHRASE)
-    assert in_process("gallery", "check", place, check=0).stdout == "ok: 1 person\n"
+    assert len(in_process("gallery", "list", place, check=0).stdout.splitlines()) == 2
     in_process("gallery", "remove", place, "Secretname", check=0)

@@ -14,6 +14,7 @@ from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs import Gallery, Verifier
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import identification_point
 from facepairs.errors import BadBundle, BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
 
@@ -185,12 +186,14 @@ def test_another_model_is_refused(tmp_path, gallery, verifier):
 
     network = embedding_network(width=25)
     other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)
-    with pytest.raises(BadData, match=r"made with another model .*gallery add-folder NEW_GALLERY"):
+    with pytest.raises(BadData, match=r"made with another model .*gallery add NEW_GALLERY"):
         Gallery(gallery.place, Verifier.load(other.folder))
     moved = tiny_bundle(tmp_path / "aligned", alignment="landmarks-5", **AMONG_LOOKALIKES)
     with pytest.raises(BadData, match="another model"):
         Gallery(gallery.place, Verifier.load(moved.folder))
-    calibrated = tiny_bundle(tmp_path / "same", **{**AMONG_LOOKALIKES, "threshold": 0.6})
+    calibrated = tiny_bundle(
+        tmp_path / "same", **{**AMONG_LOOKALIKES, "calibration": Calibration(20.0, -12.0)}
+    )
     with Gallery(gallery.place, Verifier.load(calibrated.folder)) as fits:
         assert len(fits.people()) == 5
     pair = tiny_bundle(tmp_path / "pair", "pair")

@@ -18,10 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from facepairs.images.check import is_plain, upright_size
-from facepairs.images.orientation import EXIF_ORIENTATION
-from facepairs.images.photo import load_upright, open_photo, read_checked, read_image_file
-from facepairs.images.pixels import Pixels
+from facepairs.images.decode import EXIF_ORIENTATION, is_plain, upright
+from facepairs.images.photo import open_photo, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem
 
 
@@ -30,14 +28,14 @@ class Seen(NamedTuple):
 
     plain: bool
     size: tuple[int, int]
-    pixels: Pixels
-    scale: float
+    pixels: np.ndarray
+    divisor: int
 
 
-def check(data: bytes, long_px: int | None = None) -> Seen:
+def check(data: bytes, shrink: float = 1) -> Seen:
     photo = open_photo(data)
-    pixels, scale = load_upright(photo, long_px)
-    return Seen(is_plain(photo), upright_size(photo, pixels, scale), pixels, scale)
+    with upright(photo, shrink) as (image, divisor):
+        return Seen(is_plain(photo), photo.upright_px, np.asarray(image), divisor)
 
 
 def turned(orientation: int, size: tuple[int, int] = (80, 80)) -> bytes:
@@ -89,7 +87,7 @@ def test_a_bad_file_is_reported_with_kind_and_reason(
         check(read_checked(path, read_image_file))
     assert caught.value.problem == kind
     assert re.search(says, caught.value.reason)
-    assert str(caught.value) == f"image: {caught.value.reason}"
+    assert caught.value.message == f"image: {caught.value.reason}"
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.problem, again.reason, str(again)) == (kind, again.reason, str(caught.value))
 
@@ -135,23 +133,23 @@ def test_a_file_that_cannot_be_read_is_reported_with_kind_and_reason(tmp_path: P
 )
 def test_an_image_that_pillow_decodes_passes(name: str, data: bytes, plain: bool) -> None:
     seen = check(data)
-    assert (seen.size, seen.plain, seen.scale) == ((80, 80), plain, 1), name
+    assert (seen.size, seen.plain, seen.divisor) == ((80, 80), plain, 1), name
     assert seen.pixels.shape == (80, 80, 3)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("size", [(640, 480), (641, 487)])
 def test_the_size_is_that_of_the_upright_image(orientation: int, size: tuple[int, int]) -> None:
-    seen = check(turned(orientation, size), long_px=80)
+    seen = check(turned(orientation, size), shrink=9)
     assert seen.size == (size if orientation < 5 else size[::-1])
-    assert seen.scale in (1, 1 / 2, 1 / 4, 1 / 8)
-    assert seen.pixels.shape[:2] == tuple(-int(-side * seen.scale // 1) for side in seen.size[::-1])
+    assert seen.divisor == 8
+    assert seen.pixels.shape[:2] == tuple(-(-side // 8) for side in seen.size[::-1])
 
 
 def test_large_jpegs_of_several_scans_are_not_plain() -> None:
     picture = Image.new("RGB", (3000, 3000))
-    assert check(encoded(picture, "JPEG"), 1).plain
-    assert not check(encoded(picture, "JPEG", progressive=True), 1).plain
+    assert check(encoded(picture, "JPEG"), 8).plain
+    assert not check(encoded(picture, "JPEG", progressive=True), 8).plain
 
 
 def test_tensorflow_decodes_plain_images_to_the_same_pixels() -> None:

@@ -13,13 +13,22 @@ from hostile import containers
 from PIL import ExifTags, Image
 
 from facepairs.errors import BadImage
-from facepairs.images.check import is_plain
 from facepairs.images.crop import CropSpec, load_crop
-from facepairs.images.decode_budget import BUDGET_PX, LARGE_PIXELS, DecodeBudget, decode_cost_px
+from facepairs.images.decode import (
+    BUDGET_PX,
+    EXIF_ORIENTATION,
+    LARGE_PIXELS,
+    TURNS,
+    DecodeBudget,
+    decode_cost_px,
+    exif_block,
+    is_plain,
+    turn_of,
+    upright,
+)
 from facepairs.images.hazards import find_hazard, tags_overclaim
 from facepairs.images.jpeg import has_several_scans
-from facepairs.images.orientation import EXIF_ORIENTATION, exif_block, turn_of
-from facepairs.images.photo import load_upright, open_header, open_photo
+from facepairs.images.photo import open_header, open_photo
 from facepairs.images.problem import ImageProblem
 
 
@@ -150,7 +159,8 @@ def test_a_run_of_fill_bytes_takes_linear_time() -> None:
     # In and behind a scan they cost nothing; before it Pillow reads them one by one.
     filled = open_photo(SOUND[:-2] + b"\xff" * 1_000_000 + b"\0" * 9)
     started = time.process_time()
-    load_upright(filled)
+    with upright(filled):
+        pass
     assert not is_plain(filled)
     assert time.process_time() - started < 2
 
@@ -186,8 +196,9 @@ def test_hexadecimal_exif_in_a_png_is_checked_before_it_is_parsed() -> None:
         image.load()
         assert exif_block(image.info) == block
         assert image.getexif()[EXIF_ORIENTATION] == 6  # Pillow reads all tags
-    assert load_upright(open_photo(data))[0].shape == (64, 64, 3)
-    assert not turn_of(open_header(data, "turned.png"))
+    with upright(open_photo(data)) as (image, _):
+        assert image.size == (64, 64)
+    assert turn_of(open_header(data, "turned.png")) is None
     assert exif_block({"exif": b"II*", "Raw profile type exif": hexadecimal.decode()}) == b"II*"
     assert exif_block({}) == b""
 
@@ -198,10 +209,7 @@ def test_the_largest_images_are_decoded_one_at_a_time() -> None:
     most: list[int] = []
 
     def decode(pixels: int) -> None:
-        with (
-            budget.acquire(pixels),
-            budget.acquire(pixels),
-        ):  # the inner one must not wait for the outer
+        with budget.acquire(pixels):
             inside.append(pixels)
             most.append(sum(inside))
             time.sleep(0.01)
@@ -241,6 +249,4 @@ def test_the_exif_item_of_an_avif_is_not_parsed() -> None:
     assert Image.open(io.BytesIO(data)).getexif()[ExifTags.Base.Make] == "a camera"
     assert photo.opened
     assert ExifTags.Base.Make not in photo.opened.getexif()
-    turn = turn_of(photo.opened)  # from another box
-    assert turn
-    assert turn.transpose is Image.Transpose.ROTATE_270
+    assert turn_of(photo.opened) is TURNS[6]  # from another box

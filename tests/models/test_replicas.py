@@ -70,7 +70,7 @@ def test_streams_of_nearby_steps_draw_different_numbers():
 
 def test_augmentation_depends_on_the_position_in_the_whole_batch():
     faces = np.random.default_rng(1).random((10, 32, 32, 3), np.float32)
-    layer = RandomFace(1.0, 0.2)
+    layer = RandomFace(1.0)
     whole = np.asarray(layer(faces, random=StepRandom(3, 5)))
     parts = [
         layer(shard.take(faces), random=StepRandom(3, 5, shard)) for shard in split_batch(5, 2)

@@ -139,7 +139,7 @@ def test_a_window_has_all_pixels_of_the_crop(mixed, angle, scale, place):
     sizes = np.array([whole.shape[:2]], np.int32)
     plan = CropPlan(CropSpec(250, CROP), sizes, to_crop[None], "landmarks-5")
     crop = Cropper(plan).crop(mixed.path(image).read_bytes(), 0, "photo")
-    expected = warp(whole, Similarity(matrix, to_crop[:, 2]), CROP)
+    expected = warp(Image.fromarray(whole), Similarity(matrix, to_crop[:, 2]), CROP)
     # Positions are rounded, and the photo ends sharply.
     assert np.quantile(np.abs(crop.astype(int) - expected), 0.97) <= 4
 

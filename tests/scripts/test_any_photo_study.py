@@ -47,7 +47,7 @@ def annotate(folder: Path, photo: Path) -> None:
     (folder / "one.jpg").write_bytes(photo.read_bytes())
     Image.new("RGB", (250, 250), (90, 120, 90)).save(folder / "plain.jpg")
     points = np.zeros((68, 2))
-    marks = find_faces(np.asarray(Image.open(photo)))[0].landmarks
+    marks = find_faces(Image.open(photo))[0].landmarks
     points[36:42], points[42:48], points[30], points[48], points[54] = marks
     parts = "".join(f"<part x='{x:.0f}' y='{y:.0f}'/>" for x, y in points)
     text = f"<dataset><images><image file='one.jpg'><box>{parts}</box></image></images></dataset>"
@@ -105,7 +105,9 @@ def test_the_place_of_a_scene_is_where_the_photo_lies(kind):
         scene = pictures.make_scene(photo, other, kind, 3, number)
         assert low <= abs(scene.turn_deg) <= high
         assert 0.4 <= scene.scale <= 2
-        back = warp(scene.image, scene.place.inverse(), 250)[60:190, 60:190].astype(int)
+        back = warp(Image.fromarray(scene.image), scene.place.inverse(), 250)[
+            60:190, 60:190
+        ].astype(int)
         assert np.abs(back - photo[60:190, 60:190]).mean() < 3
 
 

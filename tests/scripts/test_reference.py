@@ -28,7 +28,7 @@ def test_a_stale_page_is_found_and_rewritten_at_any_width(tmp_path, monkeypatch)
     assert run_script(SCRIPT, copy, "--check").returncode == 0
     text = copy.read_text()
     assert text.startswith(
-        "before\n<!-- cli -->\n## `facepairs train [DATA]`\n\nTrain a face verifier"
+        "before\n<!-- cli -->\n## `facepairs verify A B`\n\nDecide whether two photos"
     )
     assert text.endswith("```\n\n<!-- /cli -->\nafter\n")
     assert "| `--epochs N` |" in text

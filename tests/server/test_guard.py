@@ -233,15 +233,14 @@ def test_addresses_that_cannot_be_used_are_named():
         done = in_process("serve", "--port", port, check=2)
     assert done.stderr == (
         f"facepairs: error: 127.0.0.1:{port}: the port is taken; stop what uses it, or give "
-        "another with --port\n"
+        "another (--port)\n"
     )
     for options, message in (
-        (("--host", "0.0.0.0"), "give a --token of 16 characters or more"),
-        (("--host", "0.0.0.0", "--token", "short"), "give a --token"),
+        (("--host", "0.0.0.0"), "16 characters or more"),
+        (("--host", "0.0.0.0", "--token", "short"), "(--token)"),
         (("--host", "no.such.host.invalid"), "no such host"),
-        (("--host", "203.0.113.7", "--token", TOKEN), "give another --host or --port"),
-        (("--max-fmr", "1e-9"), "no threshold for FMR"),
-        (("--bundle", "missing"), "no such folder"),
+        (("--host", "203.0.113.7", "--token", TOKEN), "(--host, --port)"),
+        (("--bundle", "missing"), "missing"),
         (("--gallery", "missing", "--read-only"), "no such gallery"),
         (("--gallery", "missing/x.gallery"), "missing: no such folder"),
         (("--allow-host", "https://faces.example/"), "give a name alone"),
@@ -269,7 +268,7 @@ def test_a_gallery_can_be_read_alone_and_a_token_comes_from_the_environment(
     people, tmp_path, monkeypatch
 ):
     place = tmp_path / "g"
-    in_process("gallery", "add", place, "Ann", people[0], "--any-quality", check=0)
+    in_process("gallery", "add", place, "--name", "Ann", people[0], "--any-quality", check=0)
     monkeypatch.setenv("FACEPAIRS_TOKEN", TOKEN)
     with (
         live_server("--gallery", place, "--read-only") as server,
@@ -283,7 +282,7 @@ def test_a_gallery_can_be_read_alone_and_a_token_comes_from_the_environment(
         assert client.delete("/v1/people/Ann").status_code == 403
         assert client.get("/v1/model").json()["gallery"] == "read"
         assert [one["name"] for one in client.get("/v1/people").json()["people"]] == ["Ann"]
-        in_process("gallery", "add", place, "Ben", people[2], "--any-quality", check=0)
+        in_process("gallery", "add", place, "--name", "Ben", people[2], "--any-quality", check=0)
         names = [one["name"] for one in client.get("/v1/people").json()["people"]]
         assert names == ["Ann", "Ben"]
 

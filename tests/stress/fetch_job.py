@@ -52,19 +52,19 @@ def serving_slowly(files: dict[str, Path]) -> Iterator[str]:
 def fetch_job(base: Path) -> Iterator[Job]:
     """What `data fetch` does, with a local mirror in place of the published files."""
     from facepairs.cli.shared.output import print_error
-    from facepairs.data.lfw.fetch import Archive, RemoteFile, content_sha256, fetch_lfw
+    from facepairs.data.lfw.fetch import RemoteFile, content_sha256, fetch_lfw
     from facepairs.errors import FacepairsError
 
     archive, pairs = base / "faces.zip", base / "pairs.csv"
     expected = content_sha256(base / "many")
     with serving_slowly({"pairs.txt": pairs, "faces.zip": archive}) as url:
-        mirror = Archive("faces.zip", f"{url}/faces.zip", sha256(archive), "faces", expected)
+        mirror = RemoteFile("faces.zip", f"{url}/faces.zip", expected)
         lists = (RemoteFile("pairs.txt", f"{url}/pairs.txt", sha256(pairs)),)
 
         def work(place: Path) -> Work:
             def fetch() -> None:
                 try:
-                    fetch_lfw(place / "lfw", lists=lists, archives={"deepfunneled": mirror})
+                    fetch_lfw(place / "lfw", lists=lists, images=mirror)
                 except FacepairsError as error:
                     print_error(error.kind, str(error), False)
                     raise SystemExit(2) from None

@@ -28,7 +28,8 @@ import atheris
 import tomli_w
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
-    from facepairs.bundles.manifest import Manifest, parse_json_object, parse_manifest
+    from facepairs.bundles.manifest import SCHEMA, Manifest, parse_json_object, parse_manifest
+    from facepairs.bundles.measured import parse_measured
     from facepairs.data.index import FaceIndex
     from facepairs.data.lfw.lists import read_pairs, read_people
     from facepairs.data.pairs import read_pairs_csv
@@ -41,20 +42,20 @@ INDEX = FaceIndex.from_listing(
     [f"{who}/{who}_{n:04d}.jpg" for who, count in (("Ann", 3), ("Bé", 2)) for n in range(1, count)]
 )
 MANIFEST = {
-    "schema": 1,
+    "schema": SCHEMA,
     "kind": "pair",
     "model": "tiny",
     "framing": {"frame_px": 250, "crop_px": 112},
     "network": {"file": "network.onnx", "inputs": ["left", "right"], "output": "score"},
-    "calibration": {"scale": 20.0, "offset": 2.0, "ece": 0.01, "genuine_pairs": 30},
-    "threshold": -0.1,
-    "thresholds": [{"fmr": 0.1, "threshold": -0.1}],
-    "identities": {"training": 2, "calibration": 1},
     "training": {"seed": 1},
-    "results": {},
     "versions": {},
     "note": "",
     "files": {name: {"bytes": 1, "sha256": "00"} for name in ("network.onnx", "identities.json")},
+}
+MEASURED = {
+    "calibration": {"scale": 20.0, "offset": 2.0, "ece": 0.01, "genuine_pairs": 30},
+    "thresholds": [{"max_fmr": 0.1, "threshold": -0.1}],
+    "promise": 0.1,
 }
 TOML = b"""file = "a.onnx"
 size_px = 112
@@ -102,7 +103,12 @@ def manifest(path: Path) -> None:
     for name, value in vars(Manifest).items():
         if isinstance(value, property):
             getattr(parsed, name)
-    assert parsed.calibration.probability(parsed.threshold) >= 0
+
+
+def measured(path: Path) -> None:
+    found = parse_measured(path.read_bytes(), path)
+    assert found.calibration.probability(found.threshold) >= 0
+    assert math.isfinite(found.threshold)
 
 
 def scores(path: Path) -> None:
@@ -184,7 +190,14 @@ TARGETS: dict[str, tuple[Target, list[bytes]]] = {
         manifest,
         [
             json.dumps(MANIFEST).encode(),
-            json.dumps({"schema": 1, "calibration": {"scale": 1e308}}).encode(),
+            json.dumps({"schema": SCHEMA, "kind": "pair"}).encode(),
+        ],
+    ),
+    "measured": (
+        measured,
+        [
+            json.dumps(MEASURED).encode(),
+            json.dumps({"calibration": {"scale": 1e308, "offset": 0}}).encode(),
         ],
     ),
     "scores": (

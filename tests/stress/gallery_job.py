@@ -11,7 +11,7 @@ def gallery_job(base: Path) -> Job:
     """Enrol a folder; the photos that were enrolled before a kill are still there."""
 
     def work(place: Path) -> Work:
-        return command_line("gallery", "add-folder", place / "known.gallery", base / "faces",
+        return command_line("gallery", "add", place / "known.gallery", base / "faces",
                             "--any-quality")  # fmt: skip
 
     def people(place: Path) -> object:

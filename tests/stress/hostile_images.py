@@ -87,8 +87,8 @@ def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
     write_synthetic_faces(place / "drawn", DRAWN_PEOPLE, DRAWN_PHOTOS, seed=0)
     commands: tuple[tuple[object, ...], ...] = (
         ("data", "check", faces),
-        ("verify", "--pairs", pairs, "--out", place / "scores.csv"),
-        ("verify", photo, "--against", faces),
+        ("score", pairs, "--out", place / "scores.csv"),
+        ("search", photo, faces),
         ("train", faces, "--skip-bad", "--config", settings, "--out", place / "run"),
         ("train", place / "drawn", "--config", settings, "--out", place / "run-drawn"),
     )

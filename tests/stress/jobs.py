@@ -31,7 +31,7 @@ pairs_per_epoch = 96
 batch_size = 16
 calibration_share = 0.4
 """
-MANIFEST_KEYS = ("threshold", "calibration", "identities", "thresholds")
+PROMISES = ("measured.json", "identities.json")
 FOLD_KEYS = ("balanced_threshold", "calibration", "scores_sha256")
 
 
@@ -117,8 +117,7 @@ def bundle_is_complete(folder: Path) -> bool:
 
 def bundle_content(folder: Path) -> object:
     """Return what a bundle promises; its network's bytes hold generated node names and times."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return [manifest[name] for name in MANIFEST_KEYS]
+    return [json.loads((folder / name).read_text()) for name in PROMISES]
 
 
 def run_is_complete(place: Path) -> bool:
@@ -203,8 +202,7 @@ def cache_job(base: Path) -> Job:
 
     def work(place: Path) -> Work:
         return command_line("cache", "build", base / "faces", "--out", place / "cache",
-                            "--pair-count", 1000,
-                            "--shards", 4)  # fmt: skip
+                            "--pair-count", 3000)  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         if not (place / "cache").exists():
@@ -261,9 +259,8 @@ def crossval_job(base: Path) -> Job:
 
 def verify_job(base: Path) -> Job:
     def work(place: Path) -> Work:
-        resume = ("--resume",) if (place / "scores.csv.partial/work.sqlite").exists() else ()
-        return command_line("verify", "--pairs", base / "pairs.csv", "--out", place / "scores.csv",
-                            "--root", base / "many", *resume)  # fmt: skip
+        return command_line("score", base / "pairs.csv", "--out", place / "scores.csv",
+                            "--root", base / "many")  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         from facepairs.evaluation.scores import read_scores

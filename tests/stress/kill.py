@@ -27,7 +27,7 @@ LATE, LATEST = 0.85, 1.1  # shares of an undisturbed run: about where the output
 def count_litter(place: Path, scratch: Path) -> int:
     """Count files that should not be left: temporary files and locks, anything in `scratch`."""
     names = [path.name for path in place.rglob("*")]
-    beside = sum(is_temporary(name) or name.endswith((".lock", ".fetched")) for name in names)
+    beside = sum(is_temporary(name) or name.endswith((".lock", ".part")) for name in names)
     return beside + sum(1 for _ in scratch.iterdir())
 
 

@@ -125,7 +125,7 @@ def train(place: Path, store: str, config: Path, epochs: int, suspend_s: float) 
     """Run or resume one store's training to its end; return a summary of its samples."""
     out, samples = place / f"run-{store}", place / f"samples-{store}.jsonl"
     resume = (out / "config.toml").exists()
-    images = ("--cache", place / "cache") if store == "tfrecord" else ("--store", store)
+    images = ("--pair-cache", place / "cache") if store == "tfrecord" else ("--store", store)
     options = ("--resume",) if resume else ("--config", config, *images)
     started, suspended = time.monotonic(), False
     if not (out / "bundle").exists():

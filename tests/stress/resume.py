@@ -42,6 +42,9 @@ MODELS = {  # model → pairs per batch, further settings, and the stores that i
     # More pairs, so that it learns a little: a network that has learnt nothing is not exported.
     "siamese-conv": (36, "learning_rate = 1e-2\n", ("files", "memory", "tfrecord")),
     "siamese": (12, "image_size = 96\n", ("files", "memory")),
+    "siamese-small": (12, "image_size = 96\n", ("memory",)),
+    "resnet": (6, "", ("files", "memory")),
+    "difference-article": (12, "", ("memory",)),
 }
 CROSSVAL = f"""\
 [difference]
@@ -172,8 +175,8 @@ def run_content(folder: Path) -> dict[str, str]:
             lambda _, item: arrays.append(item[()]) if isinstance(item, h5py.Dataset) else None
         )
     graph = onnx.load(folder / "bundle/network.onnx").graph
-    manifest = json.loads((folder / "bundle/manifest.json").read_text())
-    promises = [manifest[name] for name in ("threshold", "calibration", "identities")]
+    names = ("measured.json", "identities.json")
+    promises = [json.loads((folder / "bundle" / name).read_text()) for name in names]
     return {
         "checkpoint": saved_digest(folder)[:16],
         "keras": _digest(arrays),
@@ -200,7 +203,7 @@ def train_task(base: Path, model: str, store: str) -> Task:
     sizes = f"batch_size = {batch}\npairs_per_epoch = {STEPS * batch}\n"
     file.write_text(f'model = "{model}"\n{sizes}{TOML}{settings}')
     words: tuple[object, ...] = ("train", base / "sets", "--config", file)
-    words += ("--cache", cache) if store == "tfrecord" else ("--store", store)
+    words += ("--pair-cache", cache) if store == "tfrecord" else ("--store", store)
     if store == "tfrecord":
         build = (
             "cache", "build", base / "sets", "--out", cache, "--pair-count", STEPS * batch,
@@ -217,7 +220,7 @@ def train_task(base: Path, model: str, store: str) -> Task:
             return start(out)
         return command_line("train", base / "sets", "--out", out, "--resume")
 
-    points = (*FITTING, *LOOP) if model == "siamese" else LOOP
+    points = (*FITTING, *LOOP) if model in ("siamese", "siamese-small") else LOOP
     return Task(f"{model} {store}", points, start, resume, run_content)
 
 

@@ -87,7 +87,7 @@ def test_one_thread_at_a_time_holds_a_lock(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(BadRun, match=r"cannot write .*cache: .*; choose another --out"),
+        pytest.raises(BadRun, match=r"cannot write .*cache: .*; choose another place"),
         held(tmp_path / "file" / "lock", tmp_path / "cache"),
     ):
         pass

@@ -27,7 +27,7 @@ def test_a_compiled_loss_is_the_objective_of_train_with_people_of_their_own(obje
 
 
 def test_a_loss_with_weights_is_no_loss_to_compile():
-    with pytest.raises(ValueError, match="objective is 'arcface'; known: in-batch, supervised"):
+    with pytest.raises(ValueError, match="objective is 'arcface'; known: in-batch, margin"):
         facepairs.EmbeddingLoss("arcface")
 
 

@@ -51,8 +51,8 @@ def data(faces):
 def build(data, folder, **changes):
     changed = replace(data, config=data.config.replace(**changes)) if changes else data
     folder.mkdir(exist_ok=True)
-    run = RunFolder(folder, resume=True)
-    return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(started_s=0.0))
+    run = RunFolder(folder)
+    return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(), 0.0)
 
 
 def train(training, should_stop=never, *callbacks, validate=None):
@@ -90,7 +90,7 @@ def whole(data, tmp_path_factory):
     return training
 
 
-@pytest.mark.parametrize("loss", ["in-batch", pytest.param("cosface", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loss", ["in-batch", pytest.param("arcface", marks=pytest.mark.slow)])
 def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
     data, whole, tmp_path, monkeypatch, loss
 ):
@@ -184,7 +184,7 @@ def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(data, whol
     run = tmp_path / "run"
     shutil.copytree(whole.run.path, run)
     with pytest.raises(BadRun):
-        build(data, run, loss="cosface")
+        build(data, run, loss="arcface")
     with pytest.raises(BadRun):
         build(data, run, image_size=80)
     fewer = replace(data.split, training=data.split.training[1:])

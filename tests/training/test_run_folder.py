@@ -16,7 +16,7 @@ def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
     (tmp_path / "run.lock").write_text(f"{gone.pid}\n")
     (tmp_path / "log.txt").write_text("begun\n")
     (tmp_path / f".config.toml.tmp-{gone.pid}-0badcafe").write_text('model = "di')
-    with RunFolder(tmp_path, resume=False) as run:
+    with RunFolder(tmp_path) as run:
         assert (tmp_path / "run.lock").read_text() == f"{os.getpid()}\n"
         assert run.path == tmp_path
     assert not (tmp_path / "run.lock").exists()
@@ -31,21 +31,17 @@ def test_a_folder_with_other_files_is_refused_without_resume(tmp_path, name, is_
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text("x")
-    for refused in (
-        lambda: RunFolder(out, resume=False).__enter__(),
-        lambda: check_place(out, tmp_path / "faces", resume=False),
-    ):
-        with pytest.raises(BadRun) as caught:
-            refused()
-        assert ("--resume" in str(caught.value)) == is_run
-        assert is_run or name in str(caught.value)
+    with pytest.raises(BadRun) as caught:
+        check_place(out, tmp_path / "faces", resume=False)
+    assert ("resume" in caught.value.arguments) == is_run
+    assert is_run or name in str(caught.value)
 
 
 def test_a_folder_in_use_is_refused_with_the_process_number(tmp_path):
     held = (
         "import sys; from pathlib import Path\n"
         "from facepairs.training.run_folder import RunFolder\n"
-        "with RunFolder(Path(sys.argv[1]), False): print('held', flush=True); sys.stdin.read()"
+        "with RunFolder(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     first = subprocess.Popen(
         [sys.executable, "-c", held, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -54,10 +50,10 @@ def test_a_folder_in_use_is_refused_with_the_process_number(tmp_path):
     assert first.stdout.readline() == b"held\n"
     with (
         pytest.raises(BadRun, match=f"in use by process {first.pid}; wait"),
-        RunFolder(tmp_path, resume=True),
+        RunFolder(tmp_path),
     ):
         pass
     first.kill()
     first.communicate()
-    with RunFolder(tmp_path, resume=True):
+    with RunFolder(tmp_path):
         pass

@@ -66,10 +66,10 @@ def test_no_photo_is_searched_twice(verifier, photos, monkeypatch):
 
     def counted(*arguments, **options):
         searched.append(arguments)
-        return find_faces(*arguments, **options)
+        return search(*arguments, **options)
 
-    find_faces = inspection.find_faces
-    monkeypatch.setattr(inspection, "find_faces", counted)
+    search = inspection.search_photo
+    monkeypatch.setattr(inspection, "search_photo", counted)
     left, right = np.triu_indices(4, 1)
     first = verifier.score_images(photos, left, right)
     assert len(searched) == 4

@@ -67,7 +67,7 @@ def test_groups_that_are_given_stay_and_what_is_apart_never_meets(seed):
 
 
 def test_copies_of_one_photo_are_one_group():
-    rows = np.repeat(unit_rows(0, 3), 50, axis=0)
+    rows = np.repeat(unit_rows(0, 3), 50, axis=0) + np.float32(1e-6) * unit_rows(1, 150)
     assert len(np.unique(average_linkage(rows, 1e-4).labels(1e-4))) == 3
 
 

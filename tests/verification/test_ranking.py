@@ -6,9 +6,10 @@ import pytest
 from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
-from facepairs.verification.ranking import rank_folder
+from facepairs.verification.ranking import COLUMNS, rank_folder
 from facepairs.verification.verifier import Verifier
 
 
@@ -82,7 +83,7 @@ def test_csv_and_json_hold_the_ranking(verifier, folder, tmp_path):
     names = [one.path for one in ranking.compared]
     with open(tmp_path / "out.csv", newline="") as handle:
         rows = list(csv.DictReader(handle))
-    assert list(rows[0]) == ["left", "right", "score", "match", "same_content", "error"]
+    assert tuple(rows[0]) == COLUMNS
     assert [row["right"] for row in rows] == [*names, "deep/broken.png", "empty.jpg"]
     assert {row["left"] for row in rows} == {str(folder / "a.png")}
     assert [bool(row["error"]) for row in rows] == [False] * 3 + [True] * 2
@@ -101,13 +102,13 @@ def test_the_given_threshold_decides(verifier, folder):
 
 
 def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
-    known = AMONG_LOOKALIKES | {"operating_point": None, "threshold": 0.0}
+    known = AMONG_LOOKALIKES | {"promise": None, "calibration": Calibration(20.0, 0.0)}
     verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
     ranking = rank_folder(verifier, folder / "a.png", folder)
     assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos
     expected = ranking.expected
     assert (expected.comparisons, expected.expected) == (3, pytest.approx(0.03))
-    assert expected.describe("photos").startswith("about 0.03 expected among 3 photos, at most 0.0")
+    assert expected.describe("faces").startswith("about 0.03 expected among 3 faces, at most 0.0")
     assert ranking.to_json(0)["expected_false_matches"] == expected.expected
     given = rank_folder(verifier, folder / "a.png", folder, verifier.operating_point())
     assert given.point.threshold == 0.0

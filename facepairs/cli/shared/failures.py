@@ -2,10 +2,11 @@
 
 import sys
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
-from facepairs.cli.shared.output import BUG, ERROR, print_error
-from facepairs.errors import NO_PLACE, SHORTAGES
+from facepairs.cli.shared.output import BUG, ERROR, UNDECIDED, print_error
+from facepairs.errors import NO_PLACE, SHORTAGES, FacepairsError, TooSmallFace
 
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
 LIBRARY_OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory")
@@ -27,6 +28,20 @@ def describe_shortage(error: Exception) -> str:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}; {SHORTAGES[error.errno]}"
     return ""
+
+
+def report_error(error: FacepairsError, flags: Mapping[str, str], as_json: bool) -> int:
+    """Print an error that a user can act on, with the options that it is about.
+
+    Args:
+        error: The error.
+        flags: What the user types for each argument of the command.
+        as_json: Print an object.
+    """
+    has_settings = "config" in flags  # what is no option may be a setting of that file
+    names = (flags.get(name, name) for name in error.arguments if name in flags or has_settings)
+    print_error(error.kind, error.with_names(names), as_json)
+    return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
 
 
 def report_bug(error: Exception, as_json: bool) -> int:

@@ -42,7 +42,6 @@ Bundle = Annotated[
     str,
     Option(
         "--bundle",
-        "--model",
         help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
         envvar="FACEPAIRS_BUNDLE",
     ),
@@ -52,9 +51,7 @@ MaxFmr = Annotated[
     float | None,
     Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
 ]
-Balanced = Annotated[
-    bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
-]
+Prior = Annotated[float, Option(help="Share of genuine pairs among yours, for the probability.")]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]

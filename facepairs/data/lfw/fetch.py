@@ -8,23 +8,20 @@ References:
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from facepairs.choices import ImageSet
+from facepairs.data.importing.rows import find_people
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.download import download
-from facepairs.data.unpack import DiskFull, unpack
+from facepairs.data.unpack import unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support.atomic import atomic_folder, sweep
 from facepairs.support.checksum import file_sha256
 from facepairs.support.lock import held
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
-STAMP = ".facepairs-content"  # in an unpacked folder: the checksum of its content
-DOWNLOADED = ".fetched"  # suffix of a downloaded archive, which is removed once it is unpacked
 LOCK = ".fetch.lock"
 
 
@@ -34,7 +31,8 @@ class RemoteFile(msgspec.Struct, frozen=True):
     Attributes:
         file: Its name in the output folder.
         url: Its address.
-        sha256: Its checksum in hexadecimal digits, or "" if none was published.
+        sha256: Its checksum in hexadecimal digits; of an archive of images, `content_sha256` of
+            what it unpacks to.
     """
 
     file: str
@@ -42,71 +40,50 @@ class RemoteFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Archive(RemoteFile, frozen=True):
-    """An archive of images.
-
-    Attributes:
-        folder: The folder in the output folder that it is unpacked to.
-        content_sha256: `content_sha256` of that folder; required if `sha256` is "".
-    """
-
-    folder: str
-    content_sha256: str = ""
-
-
 class _Published(msgspec.Struct, frozen=True):
     lists: tuple[RemoteFile, ...]
-    archives: dict[str, Archive]
+    images: RemoteFile
 
 
 _published = msgspec.json.decode(
     Path(__file__).with_name("files.json").read_bytes(), type=_Published
 )
-LISTS, ARCHIVES = _published.lists, _published.archives
+LISTS, IMAGES = _published.lists, _published.images
 
 
 def fetch_lfw(
     out: Path,
-    images: ImageSet = "deepfunneled",
-    progress: ProgressCallback = ignore_progress,
     *,
     lists: Sequence[RemoteFile] = LISTS,
-    archives: Mapping[str, Archive] = ARCHIVES,
+    images: RemoteFile = IMAGES,
 ) -> Path:
-    """Download the official lists and one set of images.
+    """Download the official lists and the deep-funneled images.
 
     Files that are there and complete are not downloaded again, and an interrupted transfer resumes.
     An archive that the user has put into `out` is used and stays; a downloaded one is removed.
 
     Args:
         out: The output folder. It gets `pairs.txt`, the five other lists, and
-            `lfw-deepfunneled/Name/Name_0001.jpg` (or `lfw_funneled`, `lfw`).
-        images: Which set of images.
-        progress: Called with the bytes received of the image archive and the bytes in all.
+            `lfw-deepfunneled/Name/Name_0001.jpg`.
         lists: Where to download the lists, if from a mirror.
-        archives: Where to download the images, if from a mirror, by set.
+        images: Where to download the images, if from a mirror.
 
     Returns:
         The folder of the images.
 
     Raises:
-        BadTransfer: A transfer failed, a checksum differs, the disk is too small, the folder of the
-            images holds something else, or another process downloads into `out`.
+        BadTransfer: A transfer failed, a checksum differs, `out` cannot be written, the folder of
+            the images holds something else, or another process downloads into `out`.
     """
-    if images not in archives:
-        raise BadTransfer(f"images is {images!r}; use one of {', '.join(archives)}")
-    archive = archives[images]
-    folder, given = out / archive.folder, out / archive.file
-    downloaded = given.with_name(given.name + DOWNLOADED)
+    archive = out / images.file
+    folder, part = archive.with_suffix(""), archive.with_name(f"{archive.name}.part")
     with _writing(out):
         for remote in lists:
-            _fetch(remote, out / remote.file)
-        if not _is_complete(folder, archive):
-            path = given if _is_valid(given, archive) else downloaded
-            # JPEGs hardly compress, so archive and content take twice the archive's size.
-            _fetch(archive, path, progress, copies=2)
-            _unpack(path, folder, archive)
-        downloaded.unlink(missing_ok=True)
+            _fetch_list(remote, out / remote.file)
+        if not _is_complete(folder, images.sha256):
+            path = archive if archive.is_file() else download(images.url, part)
+            _unpack(path, folder, images)
+        part.unlink(missing_ok=True)
         sweep(folder)  # what a killed process has unpacked in part
     return folder
 
@@ -115,7 +92,7 @@ def fetch_lists(out: Path, lists: Sequence[RemoteFile] = LISTS) -> None:
     """Download the official lists alone, as `fetch_lfw` does."""
     with _writing(out):
         for remote in lists:
-            _fetch(remote, out / remote.file)
+            _fetch_list(remote, out / remote.file)
 
 
 @contextlib.contextmanager
@@ -127,7 +104,7 @@ def _writing(out: Path) -> Iterator[None]:
     except OSError as error:
         place = error.filename or out
         raise BadTransfer(
-            f"cannot write {place}: {error.strerror}; choose another folder"
+            f"cannot write {place}: {error.strerror}; free space or choose another folder"
         ) from None
 
 
@@ -152,41 +129,33 @@ def content_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _is_valid(path: Path, remote: RemoteFile) -> bool:
-    """Return whether the file exists and has the published checksum, if there is one."""
-    return path.is_file() and remote.sha256 in ("", file_sha256(path))
-
-
-def _fetch(
-    remote: RemoteFile, target: Path, progress: ProgressCallback = ignore_progress, copies: int = 1
-) -> None:
-    """Download a file unless it is there, and check it."""
-    if _is_valid(target, remote):
+def _fetch_list(remote: RemoteFile, target: Path) -> None:
+    """Download a list unless it is there, and check it."""
+    if target.exists():
+        if file_sha256(target) != remote.sha256:
+            raise BadTransfer(f"{target}: exists and is not the published file; move it away")
         return
-    if target.is_file() and target.suffix != DOWNLOADED:
-        raise BadTransfer(f"{target}: exists and is not the published file; move it away")
-    part = download(remote.url, target, progress, copies)
-    if not _is_valid(part, remote):
-        sha256 = file_sha256(part)
+    part = download(remote.url, target.with_name(f"{target.name}.part"))
+    sha256 = file_sha256(part)
+    if sha256 != remote.sha256:
         part.unlink()
-        raise _wrong_content(remote.url, "file", sha256, remote.sha256)
+        raise _wrong_content(remote, sha256)
     part.replace(target)
 
 
-def _wrong_content(url: str, what: str, sha256: str, expected: str) -> BadTransfer:
+def _wrong_content(remote: RemoteFile, sha256: str) -> BadTransfer:
     return BadTransfer(
-        f"{url}: the SHA-256 of the {what} is {sha256}, not {expected}; it was removed: try again; "
+        f"{remote.url}: its SHA-256 is {sha256}, not {remote.sha256}; it was removed: try again; "
         f"if the error persists, the file has changed or somebody tampers with it on the way"
     )
 
 
-def _is_complete(folder: Path, archive: Archive) -> bool:
-    """Return whether the folder exists; raise BadTransfer unless its content is the archive's."""
+def _is_complete(folder: Path, sha256: str) -> bool:
+    """Return whether the folder exists; raise BadTransfer unless it has this content."""
     if not folder.exists() and not folder.is_symlink():
         return False
-    with contextlib.suppress(OSError, UnicodeDecodeError, BadData):
-        expected = archive.content_sha256 or (folder / STAMP).read_text("utf-8").strip()
-        if content_sha256(folder) == expected:
+    with contextlib.suppress(OSError, BadData):
+        if content_sha256(folder) == sha256:
             return True
     raise BadTransfer(
         f"{folder} exists, but is not the complete set of images as published; "
@@ -194,37 +163,26 @@ def _is_complete(folder: Path, archive: Archive) -> bool:
     )
 
 
-def _unpack(path: Path, folder: Path, archive: Archive) -> None:
+def _unpack(path: Path, folder: Path, images: RemoteFile) -> None:
     """Unpack an archive and check its content; `folder` appears whole or not at all."""
     try:
         with atomic_folder(folder) as temporary:
             content = temporary / ".archive"
             content.mkdir()
             unpack(path, content)
-            for entry in list(_people_folder(content).iterdir()):
-                entry.rename(temporary / entry.name)
-            shutil.rmtree(content)
-            try:
-                sha256 = content_sha256(temporary)
-            except BadData:
+            people = find_people(content)
+            if people is None:
                 raise BadTransfer(
                     f"{path.name}: holds no Person_Name/photo.jpg, and was removed; try again"
-                ) from None
-            if archive.content_sha256 not in ("", sha256):
-                raise _wrong_content(archive.url, "content", sha256, archive.content_sha256)
-            (temporary / STAMP).write_text(sha256 + "\n", encoding="utf-8")
-    except DiskFull:
-        raise
+                )
+            for entry in list(people.iterdir()):
+                entry.rename(temporary / entry.name)
+            shutil.rmtree(content)
+            sha256 = content_sha256(temporary)
+            if sha256 != images.sha256:
+                raise _wrong_content(images, sha256)
     except BadTransfer:
         path.unlink()
         raise
     except BadData as error:  # the folder cannot be written
         raise BadTransfer(str(error)) from None
-
-
-def _people_folder(folder: Path) -> Path:
-    """Return the folder of the people's folders: below the archive's own top folders, if any."""
-    folders = [entry for entry in folder.iterdir() if entry.is_dir()]
-    if len(folders) == 1 and any(entry.is_dir() for entry in folders[0].iterdir()):
-        return _people_folder(folders[0])
-    return folder

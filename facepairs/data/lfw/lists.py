@@ -24,7 +24,7 @@ from facepairs.errors import BadData
 from facepairs.support.validation import shorten
 
 MAX_FOLDS = 1000
-HOW_TO_FETCH = "to download the lists alone: facepairs data fetch lfw --lists-only --out DIR"
+HOW_TO_FETCH = "facepairs data fetch lfw downloads them"
 PERSON = "Name<tab>number of images"
 
 
@@ -37,8 +37,9 @@ class _ListFile:
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise BadData(
-                f"{path}: {error.strerror}; give the folder of the official LFW lists with --lists"
-                f"; {HOW_TO_FETCH}"
+                f"{path}: {error.strerror}; give the folder of the official LFW lists; "
+                f"{HOW_TO_FETCH}",
+                "lists",
             ) from None
         except UnicodeDecodeError:
             raise BadData(
@@ -93,8 +94,8 @@ def list_path(lists: Path | None, name: str) -> Path:
     """
     if lists is None:
         raise BadData(
-            f"this protocol needs LFW's official list {name}; give its folder with --lists DIR; "
-            f"{HOW_TO_FETCH}"
+            f"this protocol needs LFW's official list {name}; give its folder; {HOW_TO_FETCH}",
+            "lists",
         )
     return lists / name
 

@@ -6,8 +6,17 @@ Lengths and axes are those of `data.synth.parameters`.
 import numpy as np
 from PIL import Image, ImageDraw
 
-from facepairs.data.synth.canvas import Canvas, Points, mirrored, smooth
-from facepairs.data.synth.colours import Colour, hue, mix, ramp, shade
+from facepairs.data.synth.canvas import (
+    Canvas,
+    Colour,
+    Points,
+    hue,
+    mirrored,
+    mix,
+    ramp,
+    shade,
+    smooth,
+)
 from facepairs.data.synth.parameters import Identity, Shot
 
 SKIN = ((250, 218, 192), (236, 190, 158), (218, 164, 126), (188, 128, 90), (146, 94, 64))

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFilter
 
-from facepairs.data.synth.canvas import FRAME_PX, SUPERSAMPLING, Canvas, Points
-from facepairs.data.synth.colours import hue
+from facepairs.data.synth.canvas import FRAME_PX, SUPERSAMPLING, Canvas, Points, hue
 from facepairs.data.synth.drawing import draw, relief
 from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig
@@ -45,32 +44,10 @@ Plane = npt.NDArray[np.float32]
 Parameters = TypeVar("Parameters", Identity, Shot)
 
 
-def identity_of(seed: int, person: int) -> Identity:
-    """Return what all photos of a person share; arguments and errors as for `draw_face`."""
-    check_range("person", person, 0, MAX_PEOPLE - 1)
-    return _draw_parameters(Identity, seed, Stream.FACE_IDENTITY, person, 0)
-
-
-def shot_of(seed: int, person: int, photo: int) -> Shot:
-    """Return pose, light, expression and camera of a photo.
-
-    Args:
-        seed: From 0 to 2**63 - 1.
-        person: From 0 to MAX_PEOPLE - 1.
-        photo: From 0 to MAX_PHOTOS - 1.
-
-    Raises:
-        BadConfig: An argument is out of range.
-    """
-    check_range("person", person, 0, MAX_PEOPLE - 1)
-    check_range("photo", photo, 0, MAX_PHOTOS - 1)
-    return _draw_parameters(Shot, seed, Stream.FACE_SHOT, person, photo)
-
-
 def appearance(
     seed: int, person: int, photo: int, difficulty: float = 0.0
 ) -> tuple[Identity, Shot]:
-    """Return what a photo shows, with what makes people harder to tell apart.
+    """Return what a photo shows: the person; and pose, light, expression and camera.
 
     With a difficulty, people resemble the few families that they belong to, and their photos differ
     more: in age, hair, beard and glasses, pose, light and expression.
@@ -79,13 +56,16 @@ def appearance(
         seed: From 0 to 2**63 - 1.
         person: From 0 to MAX_PEOPLE - 1.
         photo: From 0 to MAX_PHOTOS - 1.
-        difficulty: From 0 to 1; 0 gives `identity_of` and `shot_of`.
+        difficulty: From 0 to 1.
 
     Raises:
         BadConfig: An argument is out of range.
     """
+    check_range("person", person, 0, MAX_PEOPLE - 1)
+    check_range("photo", photo, 0, MAX_PHOTOS - 1)
     check_range("difficulty", difficulty, 0, 1)
-    own, shot = identity_of(seed, person), shot_of(seed, person, photo)
+    own = _draw_parameters(Identity, seed, Stream.FACE_IDENTITY, person, 0)
+    shot = _draw_parameters(Shot, seed, Stream.FACE_SHOT, person, photo)
     family = _draw_parameters(Identity, seed, Stream.FACE_FAMILY, person % FAMILIES, 0)
     fresh = _draw_parameters(Identity, seed, Stream.FACE_CHANGES, person, photo)
     look, taken = {}, {}

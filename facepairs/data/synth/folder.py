@@ -3,16 +3,18 @@
 The JPEG files depend on the seed and on the version of libjpeg.
 """
 
+import io
 import itertools
 from pathlib import Path
 
+from PIL import Image
+
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
-from facepairs.images.jpeg import write_jpeg
+from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 
 def write_synthetic_faces(
@@ -21,7 +23,6 @@ def write_synthetic_faces(
     images: int,
     seed: int,
     size_px: int = FRAME_PX,
-    progress: ProgressCallback = ignore_progress,
     difficulty: float = 0.0,
 ) -> None:
     """Write a folder of invented people, `out/Name/Name_0001.jpg`.
@@ -32,7 +33,6 @@ def write_synthetic_faces(
         images: Photos of each person, from 1 to `faces.MAX_PHOTOS`.
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
-        progress: Called with the photos drawn and the photos in all.
         difficulty: How hard people are to tell apart, from 0 to 1: `faces.appearance`.
 
     Raises:
@@ -51,10 +51,14 @@ def write_synthetic_faces(
             name = faces.name_of(seed, person)
             path = folder / name / f"{name}_{number + 1:04d}.jpg"
             path.parent.mkdir(exist_ok=True)
-            quality = round(faces.shot_of(seed, person, number).jpeg_quality)
+            _, shot = faces.appearance(seed, person, number, difficulty)
             face = faces.draw_face(seed, person, number, size_px, difficulty)
-            write_jpeg(path, face, quality)
+            # Encoded in memory first: Pillow does not notice that a disk is full.
+            data = io.BytesIO()
+            Image.fromarray(face).save(data, "JPEG", quality=round(shot.jpeg_quality))
+            path.write_bytes(data.getbuffer())
 
+        progress = console.progress("drawing faces")
         photos = itertools.product(range(people), range(images))
         for done, _ in enumerate(thread_map(write_photo, photos), 1):
             progress(done, people * images)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
@@ -40,16 +39,6 @@ class Headline(NamedTuple):
     text: str
     notes: list[str]
     value: float
-
-
-def check_page(page: Path) -> None:
-    """Check that a report can be written, before anything is measured.
-
-    Raises:
-        BadConfig: The file is no HTML file.
-    """
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise BadConfig(f"--report {page}: use a name that ends in .html")
 
 
 def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool = True) -> None:

@@ -250,7 +250,7 @@ def provenance_text(one: Measurement) -> str:
     made_by = one.summary.scored_by
     if made_by is None:
         return "of unknown origin"
-    network = one.provenance.network_sha256 if one.provenance else None
+    network = one.provenance.embedder_sha256 if one.provenance else None
     return f"by {made_by}" + (f" (network {network[:12]})" if network else "")
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig
-from facepairs.verification.embedders.place import is_embedder
+from facepairs.verification.embedders.embedder import is_embedder
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
@@ -47,11 +47,11 @@ def find_sources(
     verifiers = sum(kind == "model" for kind, _ in found)
     if scores is not None:
         if verifiers:
-            raise BadConfig("--scores reads a scores file; use --out FILE to write one")
+            raise BadConfig("a scores file is measured by itself, without a verifier", "scores")
         found.append(("scores", str(scores)))
     if not found:
         folder = f"{data}: give" if data else "give"
-        raise BadConfig(f"{folder} BUNDLE and DATA, or --scores FILE alone")
+        raise BadConfig(f"{folder} a verifier and a folder of photos, or a scores file alone")
     if verifiers and data is None:
         raise BadConfig("give the folder of photos after the bundle")
     names = _unique_names([path for _, path in found])

@@ -61,7 +61,7 @@ def known_in_file(
             "may be those that its model was trained on"
         ]
     if known_by.identities is None:
-        one_network = known_by.network_sha256 is not None
+        one_network = known_by.embedder_sha256 is not None
         return None, [describe_unknown_training(known_by.model)] if one_network else []
     hashes = known_by.identities.training
     if known_by.protocol != "view2":  # it was looked at when they were scored
@@ -91,6 +91,6 @@ def _judge(count: int, pairs: int, model: str, protocol: str | None) -> tuple[in
     if protocol:
         advice = "measure on other people"
         if protocol in LISTS:
-            advice += f", or train with --protocol {protocol}"
+            advice += f", or train by protocol {protocol}"
         raise BadData(f"{line}, so the figures would be too good; {advice}")
     return count, [f"{line}: the figures are too good; measure on other people"]

@@ -198,7 +198,7 @@ class PostgresStore(GalleryStore):
         except errors.UndefinedTable:
             raise BadGallery(
                 f"{self.place}: has no gallery, or this role may not see it; make one: facepairs "
-                f"gallery add {self.place} NAME PHOTO"
+                f"gallery add {self.place} photos/"
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
             raise BadGallery(f"{self.place}: {_reason(error)}; use a role that may do it") from None

@@ -64,7 +64,7 @@ class SqliteStore(GalleryStore):
         if not (write and create) and not path.is_file():
             raise BadData(
                 f"{path}: no such gallery; make one: "
-                + command_line("gallery", "add", path, "NAME", "PHOTO")
+                + command_line("gallery", "add", path, "photos/")
             )
         if write and isinstance(passphrase, str):
             check_new_passphrase(passphrase)  # before there is a file

@@ -34,7 +34,6 @@ BACKBONE, MIRROR, PROJECTOR, COHORT = "describe", "mirror", "project", "cohort"
 MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
 # Side and first line of the parts that are not the whole image, as shares of its side.
 REGIONS: dict[Member, tuple[float, float]] = {
-    "centre": (11 / 16, 5 / 32),
     "lines": (11 / 16, 5 / 32),
     "eyes": (5 / 8, 1 / 16),
 }

@@ -18,7 +18,6 @@ from keras import ops
 
 MAX_SQUARED_DISTANCE = 4.0  # of two points on the unit sphere
 EPSILON = 1e-6  # added below roots, whose slope at 0 is infinite
-EXCLUDED = -1e9  # logit of an element that takes no part in a softmax
 
 
 class PairLoss(keras.Layer):  # type: ignore[misc]
@@ -64,12 +63,6 @@ def squared_distances(a: Any, b: Any) -> Any:
 def same_person(a: Any, b: Any) -> Any:
     """Compare all people with all: int32[N], int32[M] → bool[N, M]."""
     return ops.equal(a[:, None], b[None, :])
-
-
-def diagonal_mask(rows: Any) -> Any:
-    """Return True on the diagonal: [N, …] → bool[N, N]."""
-    numbers = ops.arange(ops.shape(rows)[0], dtype="int32")
-    return ops.equal(numbers[:, None], numbers[None, :])
 
 
 def masked_mean(values: Any, mask: Any) -> Any:

@@ -1,28 +1,23 @@
 """Build an objective on embeddings by name: for the training loop, and for Keras's `compile`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
+from facepairs.models.losses.arcface import ArcFace
 from facepairs.models.losses.base import PairLoss
-from facepairs.models.losses.identity import ArcFace, CosFace
-from facepairs.models.losses.in_batch import InBatchContrastive, SupervisedContrastive
-from facepairs.models.losses.pairwise import DifferenceCrossEntropy, MarginContrastive
+from facepairs.models.losses.in_batch import InBatchContrastive
+from facepairs.models.losses.pairwise import MarginContrastive
 from facepairs.models.losses.triplet import TripletInBatch
 
 LOSSES: dict[str, type[PairLoss]] = {
     "in-batch": InBatchContrastive,
-    "supervised": SupervisedContrastive,
     "margin": MarginContrastive,
     "triplet": TripletInBatch,
-    "triplet-hard": TripletInBatch,
-    "cross-entropy": DifferenceCrossEntropy,
-    "cosface": CosFace,
     "arcface": ArcFace,
 }
-COMPILED = ("in-batch", "supervised", "margin", "triplet", "triplet-hard")  # without weights
+COMPILED = ("in-batch", "margin", "triplet")  # without weights
 
 
 def build_loss(
@@ -30,8 +25,7 @@ def build_loss(
     dimensions: int,
     temperature: float = 0.1,
     margin: float | None = None,
-    photos: Sequence[int] = (),
-    singletons: str = "classes",
+    people: int = 0,
 ) -> PairLoss:
     """Build an objective on embeddings; it takes those of the arguments that it has settings for.
 
@@ -40,19 +34,13 @@ def build_loss(
         dimensions: Length of an embedding.
         temperature: Divides cosines; not for margin and triplet losses.
         margin: The loss's margin; None for its own default.
-        photos: int[P], how many photos each training person has; for cosface and arcface.
-        singletons: See `IdentityLoss`; for cosface and arcface.
-
-    Raises:
-        ValueError: No person can be a class. The configuration checks the other arguments.
+        people: How many people are trained on; for arcface.
     """
     known: dict[str, Any] = {
         "dimensions": dimensions,
         "temperature": temperature,
         "margin": margin,
-        "photos": photos,
-        "singletons": singletons,
-        "mining": "hard" if name == "triplet-hard" else "semi-hard",
+        "people": people,
     }
     loss = LOSSES[name]
     return loss(**{key: known[key] for key in loss.settings if known[key] is not None})
@@ -70,9 +58,8 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         >>> model.compile("adam", loss=facepairs.EmbeddingLoss("in-batch", temperature=0.1))
 
     Args:
-        objective: `in-batch`, `supervised`, `margin`, `triplet` or `triplet-hard`. The others of
-            `facepairs train` have weights of their own.
-        temperature: Divides cosines; for `in-batch` and `supervised`.
+        objective: `in-batch`, `margin` or `triplet`. `arcface` has weights of its own.
+        temperature: Divides cosines; for `in-batch`.
         margin: For the others; None for the objective's default.
         name: The loss's name.
 

@@ -134,7 +134,6 @@ class CachePlan:
             index_fingerprint=self.index.fingerprint,
             people_digest=people_digest(self.index, self.sampler.people),
             seed=self.sampler.seed,
-            genuine_share=float(self.sampler.genuine_share),
             pairs=self.pairs,
             shards=tuple(shards),
         )

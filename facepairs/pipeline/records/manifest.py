@@ -33,7 +33,6 @@ MAX_MANIFEST_BYTES = 64 << 20
 REBUILD = "build the cache again"
 
 Count = Annotated[int, Meta(ge=0)]
-Share = Annotated[float, Meta(ge=0, le=1)]
 Version = Annotated[
     Literal[3], Meta(description=f"{VERSION}, the version that this facepairs reads")
 ]
@@ -65,7 +64,6 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         index_fingerprint: Fingerprint of the index of the images.
         people_digest: SHA-256 over the names of the people in the pairs.
         seed: The sampler's seed.
-        genuine_share: The sampler's share of genuine pairs.
         pairs: Number of pairs in all shards.
         shards: The files, in order.
     """
@@ -80,7 +78,6 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     index_fingerprint: str
     people_digest: str
     seed: Count
-    genuine_share: Share
     pairs: Count
     shards: tuple[RecordShard, ...]
     manifest_sha256: str = ""

@@ -22,7 +22,6 @@ from facepairs.pipeline.records.manifest import (
     read_manifest,
 )
 from facepairs.support.platform import cores
-from facepairs.support.words import command_line
 
 INTERLEAVED_SHARDS = 16
 SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 800 raw ones
@@ -56,8 +55,7 @@ class RecordStore:
         folder = Path(folder)
         manifest = read_manifest(folder)
         for name, problem in compare_sizes(folder, manifest).items():
-            check = command_line("cache", "check", folder)
-            raise BadData(f"{folder / name}: {problem}; see all with: {check}, and {REBUILD}")
+            raise BadData(f"{folder / name}: {problem}; {REBUILD}")
         return cls(folder, manifest)
 
     @property

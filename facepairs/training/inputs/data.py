@@ -1,4 +1,9 @@
-"""What a training reads: its settings, its people, its images and its pairs."""
+"""`TrainingData`: what a training reads, its settings, people, images and pairs.
+
+It yields the training batches without end, and draws the fixed pairs of people who are not trained
+on: those that are scored after each epoch, and those that calibrate the bundle. `open_store`
+decides where the images come from.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,21 +17,27 @@ import tensorflow as tf
 
 from facepairs import choices
 from facepairs.config import TrainConfig
-from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
+from facepairs.data.sampler import (
+    ArticleSamplerForComparison,
+    DistinctPeopleSampler,
+    PairSampler,
+    Sampler,
+    distinct_pairs,
+)
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.memory import MemoryStore, store_bytes
+from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
 from facepairs.training.options import TrainOptions
 from facepairs.training.schedule import training_blocks
 
+CALIBRATION_PAIRS = 4_000  # half of them genuine
 MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
 SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when the choice is `auto`
 
@@ -90,10 +101,7 @@ class TrainingData:
     def calibration_pairs(self) -> PairList:
         """Draw distinct pairs of the calibration people, or of the training people without any."""
         people = self.split.calibration if len(self.split.calibration) else self.split.training
-        config = self.config
-        return distinct_pairs(
-            self.index.first, people, config.recipe.calibration_pairs, config.seed
-        )
+        return distinct_pairs(self.index.first, people, CALIBRATION_PAIRS, self.config.seed)
 
     def validation_pairs(self) -> PairList:
         """Draw distinct pairs of the people who choose the best epoch.
@@ -111,11 +119,11 @@ class TrainingData:
         first, people, config = self.index.first, self.split.training, self.config
         recipe, seed = config.recipe, config.seed
         if recipe.article:
-            return ArticleSamplerForComparison(first, people, seed, recipe.genuine_share)
+            return ArticleSamplerForComparison(first, people, seed)
         if recipe.embeds:
             size = config.batch_size
             return DistinctPeopleSampler(first, people, seed, size, recipe.several_share)
-        return PairSampler(first, people, seed, recipe.genuine_share)
+        return PairSampler(first, people, seed)
 
     def batches(
         self, source: Store, first_epoch: int, pair_range: tuple[int, int] | None
@@ -172,7 +180,7 @@ def open_store(
         options: Messages and progress.
     """
     if kind == "auto":
-        size, free = store_bytes(len(index), plan.spec.crop_px), psutil.virtual_memory().available
+        size, free = 3 * len(index) * plan.spec.crop_px**2, psutil.virtual_memory().available
         kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
         sizes = f"{size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free"
         options.log(f"store: {kind} ({sizes})")

@@ -1,4 +1,4 @@
-"""`--init`: start a training from the weights of a bundle.
+"""Start a training from the weights of a bundle.
 
 The bundle decides the model, the crop and the image size. The new bundle also counts as trained on
 the people whom the old one was trained on: their photos influenced its weights.
@@ -58,7 +58,9 @@ def settings_from_bundle(settings: Mapping[str, Any]) -> Mapping[str, Any]:
         if settings.get(name, value) != value:
             raise BadConfig(
                 f"{name} is {settings[name]!r}, but the weights of the bundle {init} need "
-                f"{value!r}; leave {name} out, or train without --init"
+                f"{value!r}; leave {name} out, or train without init",
+                name,
+                "init",
             )
     # An absolute path, so that the run can be resumed from any working directory.
     return {**settings, **fixed, "init": init if init == DEFAULT else str(Path(init).resolve())}
@@ -98,12 +100,14 @@ def load_initial_weights(init: str, network: "Network") -> InitialBundle:
     except ValueError:
         raise BadBundle(
             f"{bundle.folder / MODEL}: has no layer {head}; give another bundle, or train "
-            "without --init"
+            "without it",
+            "init",
         ) from None
     if [w.shape for w in weights] != [w.shape for w in network.head.get_weights()]:
         raise BadBundle(
             f"{bundle.folder}: its network is not the {network.name} that this version builds; "
-            "train without --init, or with the version that made it"
+            "train without it, or with the version that made it",
+            "init",
         )
     network.head.set_weights(weights)
     return InitialBundle(

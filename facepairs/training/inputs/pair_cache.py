@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
@@ -29,7 +28,6 @@ from facepairs.support.progress import (
     ignore_message,
     ignore_phases,
 )
-from facepairs.support.words import command_line
 from facepairs.training.inputs.people import choose_people, usable_photos
 
 
@@ -90,20 +88,19 @@ def cache_plan(
     Raises:
         NotEnough: There are too few people.
     """
-    people, share = choose_people(index, config).training, config.recipe.genuine_share
     crops = table.crop_plan(config.recipe.crop_spec, config.align)
-    sampler = PairSampler(index.first, people, config.seed, share)
+    sampler = PairSampler(index.first, choose_people(index, config).training, config.seed)
     return CachePlan(index, crops, sampler, pairs, encoding, shards)
 
 
-def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConfig:
-    """Return the settings of the training that a cache is for; `options` override the TOML file.
+def cache_config(config_file: Path | None) -> TrainConfig:
+    """Return the settings of the training that a cache is for.
 
     Raises:
         BadConfig: A setting cannot be used, or the model does not train from a cache.
     """
     base = load_config(config_file) if config_file else TrainConfig(model="difference")
-    return base.replace(**options, cache="to be built")  # refused where no cache can be read
+    return base.replace(cache="to be built")  # refused where no cache can be read
 
 
 def open_training_cache(
@@ -131,7 +128,6 @@ def open_training_cache(
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, split.training),
         seed=config.seed,
-        genuine_share=config.recipe.genuine_share,
         frame_px=config.recipe.frame_px,
         crop_px=config.recipe.crop_px,
         alignment=plan.alignment,
@@ -166,6 +162,5 @@ def cached_batches(
     except tf.errors.OpError as error:
         problem = (error.message or type(error).__name__).splitlines()[0]
         raise BadData(
-            f"{store.folder}: the cache has changed or is damaged ({problem}); "
-            f"see: {command_line('cache', 'check', store.folder)}"
+            f"{store.folder}: the cache has changed or is damaged ({problem}); build it again"
         ) from None

@@ -79,7 +79,8 @@ def choose_usable(
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise BadData(
             f"{problems[0]}{more}; list all of them with: "
-            f"{command_line('data', 'check', index.root)}, or leave them out with --skip-bad"
+            f"{command_line('data', 'check', index.root)}, or leave them out",
+            "skip_bad",
         )
     if problems:
         log(f"{counted(len(problems), 'unusable file')} skipped")

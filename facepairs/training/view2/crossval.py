@@ -127,7 +127,7 @@ def run_folds(
         BadRun: As `crossval`.
     """
     folds, interrupted = view.select_folds(plan.folds), False
-    with RunFolder(out, resume), stop_on_signal(options.log) as should_stop:
+    with RunFolder(out), stop_on_signal(options.log) as should_stop:
         check_data(out, view.digests)
         for method, config in plan.configs.items():
             keep_settings(out / method, config, view.digests)
@@ -184,9 +184,8 @@ def run_fold(
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
     gc.collect()  # … and so would their features, which are in reference cycles
-    of_fold = replace(options, store_folder=folder.parent.parent)
     crops = photos.crop_plan(config.recipe.crop_spec, config.align)
-    run = train_people(view.index, crops, split, config, folder, of_fold, resume=True)
+    run = train_people(view.index, crops, split, config, folder, options)
     if run.interrupted:
         return None
     bundle = Bundle.open(run.bundle)

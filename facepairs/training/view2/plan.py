@@ -16,12 +16,12 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from facepairs.choices import Align, Model
-from facepairs.config import Minutes, TrainConfig, from_table, read_table
+from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.data.lfw.lists import MAX_FOLDS
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.serialize import to_plain
 from facepairs.support.atomic import atomic_file
-from facepairs.support.validation import did_you_mean, find_problem, validate
+from facepairs.support.validation import did_you_mean, validate
 from facepairs.training.run_folder import CONFIG
 
 METHODS: tuple[str, ...] = get_args(Model)
@@ -59,30 +59,22 @@ class Plan:
 def make_plan(
     methods: str | None = None,
     folds: str | None = None,
-    minutes_per_fold: float | None = None,
     file: Path | None = None,
-    align: Align | None = None,
 ) -> Plan:
-    """Combine a TOML file and options; options override the file.
+    """Return the methods of a cross-validation with their settings, from names and a TOML file.
 
     Args:
         methods: Names separated by commas; None for those of the file, or the model that `train`
             trains by default.
         folds: Fold numbers such as `2,5,7-8`; None for all.
-        minutes_per_fold: Time of each fold, or None.
         file: The TOML file, or None.
-        align: For all methods, or None.
 
     Raises:
         BadConfig: A name or value cannot be used.
     """
-    if problem := find_problem(minutes_per_fold, Minutes | None, "minutes_per_fold"):
-        raise BadConfig(problem)
     table = read_table(file) if file else {}
     names = [name.strip() for name in methods.split(",")] if methods else list(table)
     names = names or [TrainConfig.model]
-    changes = {"minutes": minutes_per_fold, "align": align}
-    changes = {name: value for name, value in changes.items() if value is not None}
     configs: dict[str, TrainConfig] = {}
     for name in {**dict.fromkeys(names), **table}:  # mistakes in tables that are not used, too
         source = f"{file} [{name}]" if name in table else "methods"
@@ -91,8 +83,7 @@ def make_plan(
         given = validate(table.get(name, {}), dict[str, Any], source)
         if fixed := sorted(set(given) & set(FIXED)):
             raise BadConfig(f"{source}: {fixed[0]} is decided by the method and the protocol")
-        config = from_table({**given, "model": name, "test_share": 0.0}, source)
-        configs[name] = config.replace(**changes)
+        configs[name] = from_table({**given, "model": name, "test_share": 0.0}, source)
     chosen = () if folds is None else parse_folds(folds)
     return Plan({name: configs[name] for name in names}, chosen)
 
@@ -126,7 +117,7 @@ def plan_of_run(out: Path, folds: str | None = None) -> Plan:
     """
     configs = {path.parent.name: read_config(path.parent) for path in method_files(out)}
     if not configs:
-        raise BadRun(f"{out}: nothing to resume; leave out --resume")
+        raise BadRun(f"{out}: nothing to resume; begin a new run", "resume")
     return Plan(configs, () if folds is None else parse_folds(folds))
 
 
@@ -159,7 +150,8 @@ def keep_settings(folder: Path, config: TrainConfig, digests: Mapping[str, str])
     if changed:
         raise BadRun(
             f"{path}: {', '.join(changed)} changed since, but all folds are trained alike; leave "
-            "settings, photos and lists as they were, or choose another --out"
+            "settings, photos and lists as they were, or choose another folder",
+            "out",
         )
 
 
@@ -168,7 +160,9 @@ def check_data(out: Path, digests: Mapping[str, str]) -> None:
     for path in method_files(out):
         data = _read_settings(path).data
         if changed := [name for name, digest in digests.items() if data.get(name) != digest]:
-            raise BadRun(f"{path}: made from other data ({changed[0]}); choose another --out")
+            raise BadRun(
+                f"{path}: made from other data ({changed[0]}); choose another folder", "out"
+            )
 
 
 def read_config(folder: Path) -> TrainConfig:
@@ -188,5 +182,6 @@ def _read_settings(path: Path) -> MethodSettings:
     except (OSError, ValueError) as error:
         raise BadRun(
             f"{path}: cannot be read ({error}); it is damaged or of another version: choose "
-            "another --out"
+            "another folder",
+            "out",
         ) from None

@@ -5,17 +5,17 @@
     layout = "nchw"            # or "nhwc"
     colours = "rgb"            # or "bgr"
     mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
-    std = 127.5                # network's order; or scale and offset: x * scale + offset
+    std = 127.5                # network's order
     align = "arcface-112"      # see below
     distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
 
-These keys are required (a network that takes uint8 needs no scaling). How a face comes into the
-square:
+These keys are required (a network that takes uint8 needs neither mean nor std). How a face comes
+into the square:
 
     align = "arcface-112"      # five landmarks onto those of ArcFace, InsightFace and SFace
     align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
     points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
-    align = "landmarks"        # the default: the centre of the canonical frame of `faces.alignment`
+    align = "landmarks"        # the centre of the canonical frame of `faces.alignment`
     crop = [128, 250]          # of which 128 of 250 pixels of a side, or a share such as 0.6
     align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
 
@@ -32,14 +32,13 @@ Optional keys:
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
     training_data = "MS1MV3: 5.2 million photos from the web"
 
-A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
 Without `people` it is unknown which people the network was trained on. Without a threshold there is
 no verdict, without a calibration no probability.
 """
 
 import hashlib
 import json
-from collections.abc import Container, Sequence
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -50,19 +49,17 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.identities import Identities, hashed_in, parse_identities
-from facepairs.bundles.manifest import (
-    MAX_IDENTITIES_BYTES,
-    check_file_name,
-    read_regular_file,
-)
-from facepairs.bundles.rates import ErrorTable, OperatingPoint
+from facepairs.bundles.identities import NOBODY, Identities, parse_identities
+from facepairs.bundles.manifest import check_file_name, read_regular_file
+from facepairs.bundles.measured import MEASURED, Measured, MeasuredModel, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.images.crop import CropSpec
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.checksum import file_sha256
+from facepairs.support.places import check_output_folder
 from facepairs.support.validation import parse_toml, validate
-from facepairs.verification.embedders.measured import Measured, read_measured
-from facepairs.verification.embedders.place import EMBEDDER
 
+EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
 MAX_TOML_BYTES = 2**20
 MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
 MIN_SHARE = 0.01
@@ -100,7 +97,6 @@ Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecim
 EmbedderAlign = Literal["landmarks", "none", "arcface-112", "landmarks-5"]
 Text = Annotated[str, Meta(min_length=1)]
 Floats = npt.NDArray[np.float32]
-NOBODY = Identities(frozenset(), frozenset())
 
 
 class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,12 +107,10 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layout: Literal["nchw", "nhwc"]
     colours: Literal["rgb", "bgr"]
     distance: Literal["cosine", "euclidean", "squared-euclidean", "manhattan"]
+    align: EmbedderAlign
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
-    scale: Numbers | None = None
-    offset: Numbers | None = None
     name: Text | None = None
-    align: EmbedderAlign = "landmarks"
     crop: CropShare | None = None
     points: PointList | None = None
     sha256: Sha256 | None = None
@@ -124,7 +118,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     normalise: bool = False
     threshold: Number | None = None
     calibration: Calibration | None = None
-    measured: Text | None = None
+    measured_file: Text | None = msgspec.field(name="measured", default=None)
     people: Text | None = None
     licence: Text | None = None
     training_data: Text | None = None
@@ -141,7 +135,7 @@ class ShareCropSpec(CropSpec):
         return max(1, round(min(width, height) * self.share))
 
 
-class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
+class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
     """An external network and how to use it; it takes the place of a bundle everywhere.
 
     Attributes:
@@ -150,9 +144,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         framing: The crop that the network takes of a photo.
         scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
             network that takes uint8.
-        thresholds: Thresholds by target FMR; none without `measured`.
-        operating_point: The target FMR that decides by default; None for `threshold`.
-        errors: The errors at every threshold; None where they were not measured.
+        measured: What the file of the key `measured` holds; None without one.
         identities: The people of the training, where `people` lists them, and those on whom the
             errors were measured.
     """
@@ -162,9 +154,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     network_path: Path
     framing: CropSpec
     scaling: tuple[Floats, Floats] | None
-    thresholds: Sequence[OperatingPoint] = ()
-    operating_point: float | None = None
-    errors: ErrorTable | None = None
+    measured: Measured | None = msgspec.field(name="figures")  # a key has the field's own name
     identities: Identities = NOBODY
 
     @classmethod
@@ -180,24 +170,27 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         path = Path(path)
         if path.is_dir():
             path = path / EMBEDDER
-        values = read_toml(path)
         try:
-            toml = validate(values, EmbedderToml, error=BadBundle)
+            toml = validate(read_toml(path), EmbedderToml, error=BadBundle)
             check_file_name(toml.file)
-            _check_align(toml, values)
             fields = msgspec.structs.asdict(toml)
-            if toml.measured is not None:
-                fields |= _measured_fields(toml, path)
+            people, fields["measured"] = NOBODY, None
+            if toml.measured_file is not None:
+                measured = _read_measured(toml, path)
+                fields |= {"measured": measured, "calibration": measured.calibration}
+                fields["threshold"] = measured.threshold
+                people = Identities(frozenset(), measured.people)
             if toml.people is not None:
-                fields["identities"] = _identities(toml.people, path).union(
-                    fields.get("identities", NOBODY)
-                )
-            _check_threshold(toml.distance, fields["threshold"])
+                people = people.union(_read_people(toml.people, path))
+            threshold = fields["threshold"]
+            if threshold is not None and (problem := threshold_problem(toml.distance, threshold)):
+                raise BadBundle(problem)
             return cls(
                 path=path,
                 network_path=path.parent / toml.file,
                 framing=_framing(toml),
                 scaling=_scaling(toml),
+                identities=people,
                 **fields,
             )
         except (ValueError, BadBundle) as error:
@@ -224,12 +217,13 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         return self.path.parent
 
     @property
-    def embedding_settings(self) -> str:
-        """The keys, as JSON, that decide what the embedding of a photo is."""
-        other = {"file", "name", "sha256", "threshold", "calibration", "measured"}
+    def embedder_sha256(self) -> str:
+        """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
+        other = {"file", "name", "sha256", "threshold", "calibration", "measured_file"}
         other |= {"people", "licence", "training_data"}
-        fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
-        return json.dumps([getattr(self, name) for name in fields])
+        used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
+        parts = f"{file_sha256(self.network_path)} {json.dumps(used)}"
+        return hashlib.sha256(parts.encode()).hexdigest()
 
     @property
     def lists_training(self) -> bool:
@@ -241,14 +235,6 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         """On what it was trained, in words; None where that is not known."""
         people = len(self.identities.training)
         return self.training_data or (f"{people:,} people" if self.lists_training else None)
-
-    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether that person is among `identities`: bool[N]."""
-        return hashed_in(names, self.identities.training | self.identities.calibration)
-
-    def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether training is known to have used that person: bool[N]."""
-        return hashed_in(names, self.identities.training)
 
     def read_network(self) -> bytes:
         """Read the network's bytes.
@@ -276,29 +262,61 @@ def read_toml(path: Path) -> dict[str, Any]:
     return parse_toml(read_regular_file(path, MAX_TOML_BYTES), path, BadBundle)
 
 
-def _measured_fields(toml: EmbedderToml, path: Path) -> dict[str, Any]:
-    """Return what the file of the key `measured` adds."""
-    assert toml.measured is not None
+def is_embedder(path: Path | str) -> bool:
+    """Return whether a path names a TOML, or a folder that holds an external embedder."""
+    return str(path).lower().endswith(".toml") or Path(path, EMBEDDER).is_file()
+
+
+def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
+    """Write a folder with the embedder's files, its TOML and `measured.json`, and open it.
+
+    Raises:
+        BadBundle: `out` is something else than such a folder.
+        BadData: `out` cannot be written.
+    """
+    import tomli_w
+
+    check_replaceable(out)
+    values = read_toml(model.path)
+    for key in ("threshold", "calibration"):
+        values.pop(key, None)
+    values |= {"name": model.model, "align": model.align, "measured": MEASURED}
+    values["sha256"] = file_sha256(model.network_path)  # the figures are of this network alone
+    with atomic_folder(out) as folder:
+        for name in (model.file, model.people):
+            if name is not None:
+                shutil.copyfile(model.folder / name, folder / name)
+        (folder / EMBEDDER).write_text(tomli_w.dumps(values), encoding="utf-8")
+        (folder / MEASURED).write_bytes(measured.to_bytes())
+    return ExternalEmbedder.open(out)
+
+
+def check_replaceable(out: Path) -> None:
+    """Raise BadBundle unless `out` is what `write_embedder` wrote, empty, or does not exist."""
+
+    def files_of(folder: Path) -> set[str]:
+        model = ExternalEmbedder.open(folder)
+        names = {EMBEDDER, MEASURED, model.file, str(model.people)}
+        return names if (folder / MEASURED).is_file() else set()
+
+    check_output_folder(out, "an embedder", files_of, error=BadBundle)
+
+
+def _read_measured(toml: EmbedderToml, path: Path) -> Measured:
+    """Read the file of the key `measured`."""
+    assert toml.measured_file is not None
     if toml.threshold is not None or toml.calibration is not None:
         raise BadBundle("measured holds threshold and calibration, too; leave those out")
-    check_file_name(toml.measured)
-    found: Measured = read_measured(path.parent / toml.measured)
-    return {
-        "threshold": found.threshold,
-        "calibration": found.calibration,
-        "thresholds": found.thresholds,
-        "operating_point": found.operating_point,
-        "errors": found.errors,
-        "identities": Identities(frozenset(), found.people),
-    }
+    check_file_name(toml.measured_file)
+    file = path.parent / toml.measured_file
+    return parse_measured(read_regular_file(file), file)
 
 
-def _identities(name: str, path: Path) -> Identities:
-    """Return the people that the file of the key `people` lists."""
+def _read_people(name: str, path: Path) -> Identities:
+    """Read the file of the key `people`."""
     check_file_name(name)
     file = path.parent / name
-    data = read_regular_file(file, MAX_IDENTITIES_BYTES)
-    return parse_identities(data, file, "export the network again")
+    return parse_identities(read_regular_file(file), file, "export the network again")
 
 
 def _framing(toml: EmbedderToml) -> CropSpec:
@@ -334,36 +352,24 @@ def _crop_share(toml: EmbedderToml) -> float:
 
 
 def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
-    """Return scale and offset, float32[3] each, from whichever pair of keys is there."""
-    keys = ("mean", "std", "scale", "offset")
-    given = [key for key in keys if getattr(toml, key) is not None]
-    if not given:
+    """Return scale and offset, float32[3] each, by which (x - mean) / std is computed."""
+    if toml.mean is None and toml.std is None:
         return None
-    if given not in (["mean", "std"], ["scale", "offset"]):
-        raise BadBundle(f"{', '.join(given)}: give mean and std, or scale and offset")
-    first, second = (np.broadcast_to(np.float64(getattr(toml, key)), 3) for key in given)
-    scale, offset = (first, second) if given[0] == "scale" else (1 / second, -first / second)
+    if toml.mean is None or toml.std is None:
+        raise BadBundle("mean and std go together; give both")
+    mean, std = (np.asarray(value, np.float64) for value in (toml.mean, toml.std))
+    scale, offset = np.broadcast_to(1 / std, 3), np.broadcast_to(-mean / std, 3)
     if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
-        raise BadBundle(f"{' and '.join(given)} leave nothing of the image; give others")
+        raise BadBundle("mean and std leave nothing of the image; give others")
     return scale.astype(np.float32), offset.astype(np.float32)
 
 
-def _check_align(toml: EmbedderToml, given: Container[str]) -> None:
-    """Raise BadBundle for a threshold or calibration that does not say which crops it is for."""
-    own = (toml.threshold, toml.calibration, toml.measured)
-    if "align" not in given and any(value is not None for value in own):
-        raise BadBundle(
-            "align is missing, and threshold and calibration hold for one way only; give "
-            'align = "landmarks" (they are of aligned faces) or "none" (of whole images)'
+def threshold_problem(distance: str, threshold: float) -> str:
+    """Return why no score can be a threshold, or "" where it can."""
+    if distance == "cosine" and abs(threshold) > 1:
+        return f"threshold is {threshold:g}; a cosine lies from -1 to 1"
+    if distance != "cosine" and threshold > 0:
+        return (
+            f"threshold is {threshold:g}; a score is a distance with a minus: give {-threshold:g}"
         )
-
-
-def _check_threshold(distance: str, value: float | None) -> None:
-    if value is None:
-        return
-    if distance == "cosine" and abs(value) > 1:
-        raise BadBundle(f"threshold is {value}; a cosine lies from -1 to 1")
-    if distance != "cosine" and value > 0:
-        raise BadBundle(
-            f"threshold is {value}; it is on the score, a distance with a minus: give {-value}"
-        )
+    return ""

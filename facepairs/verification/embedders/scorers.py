@@ -72,9 +72,7 @@ class EmbedderScorer(Scorer):
         if node.type not in _INPUT_TYPES:
             raise self._misfit(f"its input is {node.type}, not one of {', '.join(_INPUT_TYPES)}")
         if (node.type == "tensor(uint8)") != (self._model.scaling is None):
-            advice = "give mean and std, or scale and offset"
-            if self._model.scaling:
-                advice = "leave mean, std, scale and offset out"
+            advice = "leave mean and std out" if self._model.scaling else "give mean and std"
             raise self._misfit(f"its input is {node.type}; {advice}")
         sizes = [3, side, side] if self._model.layout == "nchw" else [side, side, 3]
         if not takes_shape(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):

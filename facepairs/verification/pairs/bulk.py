@@ -1,6 +1,6 @@
 """Scores of many pairs of image files, in bounded memory.
 
-`verify --pairs` and, by `score_files`, all other commands score pairs through this module alone.
+`score` and, by `score_files`, all other commands score pairs through this module alone.
 An embedding network embeds every image once, and the scores follow from the embeddings. A pair
 network runs once per pair; a cache keeps the crops of images that several pairs show. Both are one
 pass: somebody does `BulkScorer.work` on each of its `items`, and `collect` takes the results. Work,

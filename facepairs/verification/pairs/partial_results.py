@@ -127,8 +127,7 @@ class PartialResults(RowResults):
             self._write("INSERT INTO work VALUES (?)", [(self._fingerprint,)])
         elif not self._resume:
             raise BadRun(
-                f"{self.folder} holds the results of an interrupted run; continue with --resume or "
-                "remove it"
+                f"{self.folder} holds the results of an interrupted run; go on with it or remove it"
             )
         elif self._query("SELECT fingerprint FROM work") != self._fingerprint:
             raise BadRun(
@@ -264,7 +263,7 @@ class PartialResults(RowResults):
             yield
         except sqlite3.OperationalError as error:
             raise BadRun(
-                f"cannot write {self.folder}: {error}; free space or choose another --out"
+                f"cannot write {self.folder}: {error}; free space or choose another place", "out"
             ) from None
         except sqlite3.DatabaseError as error:
             raise BadRun(f"{self.folder} is damaged ({error}); remove it") from None

@@ -1,4 +1,4 @@
-"""`verify --pairs`: a CSV of pairs in, a CSV of scores out, in memory that does not grow with rows.
+"""`score`: a CSV of pairs in, a CSV of scores out, in memory that does not grow with rows.
 
 The file is read three times: for the images it names, for the pairs to compute, and to write its
 rows with their scores. `pairs_run` prepares it; whoever does the work of the run, threads here or
@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.pairs import person_name
@@ -268,11 +267,8 @@ def _read_chunks(
 def _fingerprint(verifier: Verifier, file: PairsFile, place: str) -> str:
     """Return a SHA-256 (hex) over all that the scores depend on, except the images' content."""
     model = verifier.bundle
-    if isinstance(model, Bundle):
-        identity = json.dumps(model.raw, sort_keys=True)
-    else:
-        own = model.embedding_settings, model.threshold, model.calibration
-        identity = f"{own} {hashlib.sha256(model.read_network()).hexdigest()}"
+    own = model.framing, model.threshold, model.thresholds, model.calibration
+    identity = f"{model.embedder_sha256} {own}"
     detector = DETECTOR if model.aligned else ""
     parts = ["pairs-3", file_sha256(file.path), place, identity, detector]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()

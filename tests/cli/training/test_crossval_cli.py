@@ -124,10 +124,9 @@ def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--folds", "x"], "--folds is 'x'"),
+        (["--folds", "x"], "folds is 'x'"),
         (["--folds", "5"], "folds 1 to 4"),
         (["--methods", "siames"], "no method 'siames'; did you mean 'siamese'?"),
-        (["--minutes-per-fold", "-1"], "--minutes-per-fold is -1.0; use a number"),
         (["--lists", "{tmp}"], "people.txt: No such file"),
         (["--resume"], "nothing to resume"),
         (["--out", "{faces}/run"], "lies in the folder of faces"),

@@ -11,7 +11,6 @@ import pytest
 from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.config import load_config
 from facepairs.support.lock import held
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
@@ -88,7 +87,8 @@ def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
         again = in_process("train", many_faces, "--out", out, "--resume", *more, check=0)
         assert again.stdout == done.stdout
         assert again.stderr == (
-            f"{out} is finished after 2 epochs; nothing was done (for more: --resume --epochs 4)\n"
+            f"{out} is finished after 2 epochs; nothing was done "
+            "(for more: resume it with 4 epochs)\n"
         )
     printed = in_process("train", many_faces, "--out", out, "--resume", "--json", check=0).stdout
     assert json.loads(printed)["bundle"] == str(out / "bundle")
@@ -108,17 +108,19 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 
 REFUSALS = [
-    (["--out", "{run}"], "{run} holds a run already; continue it with --resume (in Python"),
+    (["--out", "{run}"], "or choose another folder (--resume, --out)"),
     (["--out", "{photos}"], "{photos} holds no run, but other files (Ann)"),
-    (["--out", "{faces}"], "{faces} lies in the folder of faces; choose another --out"),
-    (["--out", "{faces}/run"], "{faces}/run lies in the folder of faces; choose another --out"),
+    (["--out", "{faces}"], "{faces} lies in the folder of faces; choose another folder (--out)"),
+    (
+        ["--out", "{faces}/run"],
+        "{faces}/run lies in the folder of faces; choose another folder (--out)",
+    ),
     (["--out", "{tmp}/used"], "is in use by process"),
-    (["--epochs", "0"], "--epochs is 0; use a whole number from 1 to 100000"),
-    (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
-    (["--patience", "0"], "--patience is 0; use a whole number from 1"),
-    (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
+    (["--epochs", "0"], "epochs is 0; use a whole number from 1 to 100000 (--epochs)"),
+    (["--minutes", "0"], "minutes is 0.0; use a number from 0.01 to 100000 (--minutes)"),
+    (["--batch-size", "1"], "batch_size is 1; use a whole number from 2 to 4096 (--batch-size)"),
     (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50; use"),
-    (["--cache", "{tmp}/none"], "{tmp}/none"),
+    (["--pair-cache", "{tmp}/none"], "{tmp}/none"),
 ]
 
 
@@ -148,7 +150,7 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
         for words, _ in REFUSALS
     ]
     lines.append(["train", str(many_faces), "--resume", "--out", str(finished[0]), "--seed", "3"])
-    reasons = [*(why for _, why in REFUSALS), "--resume keeps the run's own settings; leave"]
+    reasons = [*(why for _, why in REFUSALS), "own settings; leave out others (--seed)"]
     command = [sys.executable, "-c", code, json.dumps(lines)]
     with held(tmp_path / "used" / "run.lock", tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -156,30 +158,3 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
     assert heavy == "HEAVY []"
     for message, why in zip(messages, reasons, strict=True):
         assert why.format(**names) in message
-
-
-def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):
-    words = ("train", "--config", settings, "--seed", 7)
-    printed = in_process(*words, "--print-config", check=0).stdout
-    assert "# Pairs per step.\nbatch_size = 16\n" in printed
-    assert "\n# minutes =\n" in printed
-    (tmp_path / "all.toml").write_text(printed)
-    config = load_config(tmp_path / "all.toml")
-    assert config == load_config(settings).replace(seed=7)
-
-
-def test_tensorboard_shows_scalars_pictures_and_settings(finished):
-    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
-    from tensorboard.context import RequestContext
-
-    folder = str(finished[0] / "tensorboard")
-    runs = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(folder)
-    runs.Reload()
-    shown = data_provider.MultiplexerDataProvider(runs, folder)  # what its plugins read
-    scalars = shown.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
-    images = shown.list_blob_sequences(RequestContext(), experiment_id="", plugin_name="images")
-    figures = {"loss", "learning_rate", "pairs_per_s", "input_wait"}
-    assert {f"epoch_{name}" for name in figures} <= set(scalars["train"])
-    assert {"epoch_auc", "epoch_score_spread"} <= set(scalars["validation"])
-    assert set(images["."]) == {"genuine pairs", "impostor pairs"}
-    assert list(runs.PluginRunToTagToContent("hparams")) == ["."]

@@ -180,7 +180,7 @@ def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, mo
     settings.write_text(TINY.replace('"difference"', f'"{model}"'))
     words = ["--config", settings, "--store", store]
     if store == "tfrecord":
-        words = ["--config", settings, "--cache", cache]
+        words = ["--config", settings, "--pair-cache", cache]
         facepairs(
             "cache",
             "build",
@@ -215,14 +215,14 @@ def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
     """Each host may have its own copy under the same path."""
     words = command(
         "train", faces, "--out", tmp_path / "run", "--config", settings,
-        "--cache", "cache",
+        "--pair-cache", "cache",
     )  # fmt: skip
     hosts = []
-    for shards in (1, 2):
-        host = tmp_path / f"host{shards}"
+    for pairs in (36, 48):
+        host = tmp_path / f"host{pairs}"
         host.mkdir()
         facepairs(
-            "cache", "build", faces, "--out", "cache", "--pair-count", 36, "--shards", shards,
+            "cache", "build", faces, "--out", "cache", "--pair-count", pairs,
             "--config", settings, cwd=host, check=0,
         )  # fmt: skip
         hosts.append(["sh", "-c", 'cd "$0" && exec "$@"', str(host), *words])

@@ -6,14 +6,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from drawn.data_sets import hugging_face_parquet, kaggle_archive, official_lists
+from drawn.data_sets import hugging_face_parquet, kaggle_archive
 from drawn.photos import put
 from processes.command_line import in_process
 from storage.archives import zipped
 
 from facepairs.data.importing.importer import import_photos
-from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import read_pairs, read_people
 from facepairs.errors import BadData, BadTransfer
 
 JPEG = b"\xff\xd8\xff\xe0 a photo"
@@ -25,47 +23,25 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def test_kaggles_archive_becomes_what_fetch_makes(faces: Path, tmp_path: Path) -> None:
+def test_kaggles_archive(faces: Path, tmp_path: Path) -> None:
     archive, out = kaggle_archive(faces, tmp_path / "archive.zip"), tmp_path / "lfw"
     done = in_process("data", "import", archive, out, "--json", check=0)
     report = json.loads(done.stdout)
-    assert (report["people"], report["images"], report["left_out"]) == (24, 96, [])
-    assert report["photos"] == str(out / "lfw-deepfunneled")
-    lists = official_lists(faces)
-    assert {one["name"] for one in report["lists"]} == set(lists)
-    assert tree(out / "lfw-deepfunneled") == tree(faces)
-    assert {name: (out / name).read_text() for name in lists} == lists
-    index = FaceIndex.scan(out / "lfw-deepfunneled")
-    assert len(read_people(out / "people.txt", index)) == 2
-    assert len(read_pairs(out / "pairs.txt", index)) == 4
+    assert (report["people"], report["images"], report["linked"]) == (24, 96, 0)
+    assert (report["out"], report["left_out"]) == (str(out), [])
+    assert tree(out) == tree(faces)
     assert {path.name for path in tmp_path.iterdir()} == {"archive.zip", "lfw"}
 
 
-def test_a_list_of_people_without_sets_is_missing_with_advice(tmp_path: Path) -> None:
-    home, out = tmp_path / "home", tmp_path / "out"
-    put(home, "lfw-deepfunneled/lfw-deepfunneled/Ann/1.jpg", JPEG)
-    put(home, "people.csv", b"name,images\nAnn,1\n")
-    done = in_process("data", "import", home, out, check=0)
-    assert "1 linked" in done.stdout
-    assert "missing  pairs.txt" in done.stdout
-    assert f"facepairs data fetch lfw --lists-only --out {out}" in done.stdout
-
-
-def test_scikit_learns_folder_is_linked_with_its_lists(faces: Path, tmp_path: Path) -> None:
+def test_scikit_learns_folder_is_linked(faces: Path, tmp_path: Path) -> None:
     home, out = tmp_path / "lfw_home", tmp_path / "out"
     for name, content in tree(faces).items():
         put(home, f"lfw_funneled/{name}", content)
     put(home, "joblib/sklearn/datasets/_lfw/output.pkl", b"never opened")
-    lists = {name: text for name, text in official_lists(faces).items() if "pairs" in name}
-    for name, text in lists.items():
-        (home / name).write_text(text)
+    put(home, "pairs.txt", b"10\t300\n")
     report = import_photos(home, out)
-    assert (report.images, report.linked, report.copied) == (96, 96, 0)
-    assert report.missing_lists == ("people.txt", "peopleDevTest.txt", "peopleDevTrain.txt")
-    assert not any(one.as_published for one in report.lists)  # of drawn people
-    assert tree(out / "lfw_funneled") == tree(faces)
-    assert {path.name for path in out.iterdir()} == {"lfw_funneled", *lists}
-    assert import_photos(home, tmp_path / "copies", copy=True).copied == 96
+    assert (report.images, report.linked) == (96, 96)
+    assert tree(out) == tree(faces)
 
 
 @pytest.mark.parametrize("compression", ["", "gz", "bz2", "xz"])
@@ -81,7 +57,6 @@ def test_a_tar_is_unpacked_and_what_is_no_photo_is_listed(
     report = import_photos(archive, tmp_path / "out")
     assert tree(tmp_path / "out" / person.name) == tree(person)
     assert report.left_out == (("readme.txt", "stray file"),)
-    assert report.missing_lists == ()
 
 
 @pytest.mark.parametrize("with_paths", [True, False])
@@ -145,21 +120,20 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
     assert set(tree(tmp_path / "out")) == {"Ann O'Neil/1.jpg", "Ann O'Neil/1-2.jpg"}
     assert [reason for _, reason in report.left_out] == ["not a photo"]
     for text, says in {
-        "path,person\na/1.jpg,../Bo\n": r"line 2: '../Bo' cannot name a folder",
-        "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": r"line 3: no file .*3\.jpg",
+        "path,person\na/1.jpg,../Bo\n": "line 2: ",
+        "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": "line 3: ",
         "path,person\na/1.jpg\n": "line 2: ",
-        "path,person\na/1.jpg,\n": r"line 2: '' cannot name",
-        "photo,person\na/1.jpg,Ann\n": r"has no column path or .*, only photo, person; rename one$",
-        "path,who\na/1.jpg,Ann\n": "rename one, or name it with --person-column",
-        "path,person\na/1.jpg,nul.x\n": "'nul.x' names a device on Windows",
-        "path,person\na/1.jpg,Ann.\n": r"'Ann\.' cannot name a folder or file on every system",
-        "path,person\na/1.jpg,Ann\nb/1.jpg,ANN\n": "line 3: 'ANN' and 'Ann' differ only by case",
-        "": "only none",
-        "path,person\nb/2.txt,Bo\n": r"no photo to import: .*2\.txt: not a photo",
+        "path,person\na/1.jpg,\n": "line 2: ",
+        "photo,person\na/1.jpg,Ann\n": "photo, person",
+        "path,who\na/1.jpg,Ann\n": "person_column",
+        "path,person\na/1.jpg,Ann.\n": "line 2: ",
+        "": "table.csv",
+        "path,person\nb/2.txt,Bo\n": "2.txt: ",
     }.items():
         table.write_text(text)
-        with pytest.raises(BadData, match=says):
+        with pytest.raises(BadData) as caught:
             import_photos(table, tmp_path / "no")
+        assert says in str(caught.value)
         assert not (tmp_path / "no").exists()
 
 
@@ -218,14 +192,10 @@ def test_the_places_of_many_people_are_told_in_short(tmp_path: Path) -> None:
 def test_hostile_and_useless_sources_leave_nothing_behind(tmp_path: Path) -> None:
     sources = {
         "parent.zip": (zipped({"Ann/1.jpg": JPEG, "../out.jpg": JPEG}), "outside the folder"),
-        "text.zip": (zipped({"a/readme.txt": b"x"}), r"text\.zip: no images, found \.txt"),
+        "text.zip": (zipped({"a/readme.txt": b"x"}), r"text\.zip: no images"),
         "splits.zip": (
             zipped({"train/Ann/1.jpg": JPEG, "train/Ann/2.jpg": JPEG, "test/Bo/1.jpg": JPEG}),
             r"several places: .*splits\.zip/train \(2 photos\), .*splits\.zip/test \(1 photo\)",
-        ),
-        "lists.zip": (
-            zipped({"Ann/1.jpg": JPEG, "pairs.csv": b"name,imagenum1\nAnn,1,2\nAnn,2,3\n"}),
-            r"lists\.zip/pairs\.csv: has 2 genuine",
         ),
         "table.zip": (
             zipped({"train/images/000/1.jpg": JPEG, "train/metadata.csv": b"file_name,label\n"}),

@@ -6,23 +6,22 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from storage.archives import tgz, zipped
 from storage.range_server import Remote, serving, sha256
 
 from facepairs.data.lfw.fetch import (
-    ARCHIVES,
+    IMAGES,
     LISTS,
-    Archive,
     RemoteFile,
     content_sha256,
     fetch_lfw,
     fetch_lists,
 )
-from facepairs.data.unpack import DiskFull
 from facepairs.errors import BadTransfer
+from facepairs.support.console import Console, showing
+from facepairs.support.progress import ignore_progress
 
 PHOTOS = {
     "Ann_Bo/Ann_Bo_0001.jpg": b"one" * 3000,
@@ -49,18 +48,14 @@ def content() -> str:
     return digest.hexdigest()
 
 
-def offer(remote: Remote, kind: str, data: bytes, **changes: str) -> Callable[[Path], Path]:
+def offer(
+    remote: Remote, kind: str, data: bytes, sha256_of_content: str = ""
+) -> Callable[[Path], Path]:
     """Put the lists and an archive on the server; return a function that fetches them."""
     remote.files = {**WORDS, "images": data}
     lists = [RemoteFile(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
-    expected = {
-        "sha256": "" if kind == "zip" else sha256(data),
-        "content_sha256": content() if kind == "zip" else "",
-        **changes,
-    }
-    archive = Archive(f"faces.{kind}", f"{remote.url}/images", folder="faces", **expected)
-    archives = {"deepfunneled": archive}
-    return lambda out: fetch_lfw(out, "deepfunneled", lists=lists, archives=archives)
+    images = RemoteFile(f"faces.{kind}", f"{remote.url}/images", sha256_of_content or content())
+    return lambda out: fetch_lfw(out, lists=lists, images=images)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -76,12 +71,9 @@ def test_every_published_file_has_a_secure_address_and_a_checksum() -> None:
         "pairs.txt", "pairsDevTest.txt", "pairsDevTrain.txt",
         "people.txt", "peopleDevTest.txt", "peopleDevTrain.txt",
     ]  # fmt: skip
-    assert set(ARCHIVES) == {"deepfunneled", "funneled", "original"}
-    for source in (*LISTS, *ARCHIVES.values()):
+    for source in (*LISTS, IMAGES):
         assert source.url.startswith("https://")
-        sums = {source.sha256, getattr(source, "content_sha256", "")} - {""}
-        assert sums
-        assert all(len(bytes.fromhex(one)) == 32 for one in sums)
+        assert len(bytes.fromhex(source.sha256)) == 32
 
 
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
@@ -116,11 +108,11 @@ def test_lists_alone_complete_those_that_are_there(remote: Remote, tmp_path: Pat
 def test_progress_counts_the_archive_to_its_end(remote: Remote, tmp_path: Path) -> None:
     remote.files = {"images": zipped(below("x"))}
     size = len(remote.files["images"])
-    archive = Archive("faces.zip", f"{remote.url}/images", "", "faces", content())
+    images = RemoteFile("faces.zip", f"{remote.url}/images", content())
     seen: list[tuple[int, int]] = []
-    fetch_lfw(
-        tmp_path, "original", lambda *at: seen.append(at), lists=(), archives={"original": archive}
-    )
+    phases = {"downloading": lambda *at: seen.append(at)}
+    with showing(Console(progress=lambda phase: phases.get(phase, ignore_progress))):
+        fetch_lfw(tmp_path, lists=(), images=images)
     assert seen[0] == (0, size)
     assert seen[-1] == (size, size)
     assert seen == sorted(seen)
@@ -136,18 +128,12 @@ def test_a_folder_that_lost_a_photo_is_refused(remote: Remote, tmp_path: Path) -
         assert (out / "faces/Ann_Bo").is_dir()
 
 
-def test_an_unknown_set_of_images_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadTransfer, match="'aligned'; use one of deepfunneled, funneled, original"):
-        fetch_lfw(tmp_path, "aligned")  # type: ignore[arg-type]
-
-
 def test_a_list_with_the_wrong_checksum_is_removed(remote: Remote, tmp_path: Path) -> None:
     remote.files["pairs.txt"] = b"tampered"
     lists = [RemoteFile("pairs.txt", f"{remote.url}/pairs.txt", sha256(b"official"))]
-    with pytest.raises(
-        BadTransfer, match=r"pairs.txt: the SHA-256 of the file is .*, not .* removed"
-    ):
+    with pytest.raises(BadTransfer) as caught:
         fetch_lfw(tmp_path, lists=lists)
+    assert "pairs.txt" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,11 +141,11 @@ def test_a_list_with_the_wrong_checksum_is_removed(remote: Remote, tmp_path: Pat
 def test_an_archive_with_the_wrong_checksum_leaves_nothing(
     remote: Remote, tmp_path: Path, kind: str
 ) -> None:
-    wrong = {"content_sha256" if kind == "zip" else "sha256": "0" * 64}
     files = below("x")
-    fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files), **wrong)
-    with pytest.raises(BadTransfer, match=f"is [0-9a-f]{{64}}, not {'0' * 64}; it was rem"):
+    fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files), "0" * 64)
+    with pytest.raises(BadTransfer) as caught:
         fetch(tmp_path)
+    assert "0" * 64 in str(caught.value)
     assert tree(tmp_path) == WORDS
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
 
@@ -184,32 +170,11 @@ def test_a_hostile_archive_is_removed(remote: Remote, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
 
 
-def test_a_full_disk_is_reported_before_the_transfer(
-    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remote.files["images"] = tgz(below("x"))
-    size = len(remote.files["images"])
-    archive = Archive("faces.tgz", f"{remote.url}/images", "", "faces", content())
-
-    def fetch(free_bytes: int) -> Path:
-        usage = SimpleNamespace(free=free_bytes)
-        monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
-        return fetch_lfw(tmp_path, lists=(), archives={"deepfunneled": archive})
-
-    with pytest.raises(DiskFull, match=r"no room in .*MB needed; free space"):
-        fetch(2 * size - 1)
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(DiskFull):  # enough for the archive twice, not for its content
-        fetch(2 * size)
-    assert [path.name for path in tmp_path.iterdir()] == ["faces.tgz.fetched"]
-    assert fetch(10**9) == tmp_path / "faces"
-    assert len(remote.asked) == 2
-
-
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadTransfer, match=r"cannot write .*file.* choose another folder"):
+    with pytest.raises(BadTransfer) as caught:
         fetch_lfw(tmp_path / "file" / "lfw")
+    assert str(tmp_path / "file") in str(caught.value)
 
 
 def test_a_folder_in_the_place_of_a_list_is_reported(remote: Remote, tmp_path: Path) -> None:
@@ -236,8 +201,7 @@ def wait(folder):
 
 fetch.content_sha256 = wait
 url, content, out = sys.argv[1:]
-archive = fetch.Archive("faces.zip", url, "", "faces", content)
-fetch.fetch_lfw(Path(out), lists=(), archives={"deepfunneled": archive})
+fetch.fetch_lfw(Path(out), lists=(), images=fetch.RemoteFile("faces.zip", url, content))
 """
 
 
@@ -260,12 +224,11 @@ def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
     halfway.kill()
     halfway.wait()
     left = {path.name for path in tmp_path.iterdir()}
-    assert {"faces.zip.fetched", ".fetch.lock"} < left
+    assert {"faces.zip.part", ".fetch.lock"} < left
     assert len([name for name in left if name.startswith(".faces.tmp-")]) == 1
-    asked = len(remote.asked)
     assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
-    assert len(remote.asked) == asked + len(WORDS)  # the archive was complete
+    assert remote.asked[-1][2] == 0  # the archive was complete
 
 
 def test_the_next_run_removes_what_a_kill_left_beside_a_complete_folder(
@@ -273,7 +236,7 @@ def test_the_next_run_removes_what_a_kill_left_beside_a_complete_folder(
 ) -> None:
     fetch = offer(remote, "zip", zipped(below("x")))
     fetch(tmp_path)
-    (tmp_path / "faces.zip.fetched").write_bytes(b"whole once")
+    (tmp_path / "faces.zip.part").write_bytes(b"whole once")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     (tmp_path / f".faces.tmp-{gone.pid}-0badcafe").mkdir()

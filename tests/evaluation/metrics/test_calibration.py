@@ -352,7 +352,7 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
         "threshold": None,
         "reason": "not enough pairs: needs 3,000 pairs of strangers, has 300",
     }
-    rows = list(fitted.manifest_fields()["thresholds"])
+    rows = list(fitted.summary()["thresholds"])
     assert rows == [msgspec.to_builtins(entry) for entry in (tenth, hundredth, thousandth)]
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 

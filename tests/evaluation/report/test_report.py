@@ -13,9 +13,8 @@ import pytest
 from PIL import Image
 from tiny.scores import draw_photos, invented, write_method
 
-from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.page.page import check_page, render_page
+from facepairs.evaluation.page.page import render_page
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.evaluation.sources.origin import Origin
 
@@ -278,12 +277,6 @@ def test_only_view2_is_called_view2(tmp_path):
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
-
-
-def test_a_report_is_an_html_file(tmp_path):
-    check_page(tmp_path / "r.html")
-    with pytest.raises(BadConfig):
-        check_page(tmp_path / "r.pdf")
 
 
 @pytest.mark.parametrize("clusters", [True, False])

@@ -86,10 +86,10 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     for words, taken in (([], None), (["default"], None), ([str(data)], None)):
         with pytest.raises(BadConfig):
             find_sources(words, taken)
-    with pytest.raises(BadConfig, match="--out"):
+    with pytest.raises(BadConfig, match="out"):
         evaluate(["default", "default", str(data)], scores_out=tmp_path / "new.csv")
     for scores_out in (None, tmp_path / "new.csv"):
-        with pytest.raises(BadConfig, match="--scores reads a scores file; use --out FILE"):
+        with pytest.raises(BadConfig, match="scores"):
             evaluate(["default", str(data)], scores=scores, scores_out=scores_out)
 
 

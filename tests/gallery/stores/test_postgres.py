@@ -197,15 +197,13 @@ def test_the_commands_take_a_database(tmp_path, url):
     image = tmp_path / "ann.png"
     Image.fromarray(smooth(64, 64, 1).astype(np.uint8)).save(image)
     model = ("--bundle", bundle)
-    words = ("gallery", "add", url, "Ann", image, "--any-quality", *model, "--json")
+    words = ("gallery", "add", url, "--name", "Ann", image, "--any-quality", *model, "--json")
     added = json.loads(in_process(*words, check=0).stdout)
     assert (added["enrolled"], added["people"]) == (1, 1)
     assert added["gallery"].startswith(f"postgresql://tester@/{database_of(url)}?host=")
     found = in_process("gallery", "identify", url, image, *model, "--json", check=0)
     assert json.loads(found.stdout)["name"] == "Ann"
     assert "Ann" in in_process("gallery", "list", url, check=0).stdout
-    assert in_process("gallery", "check", url, check=0).stdout == "ok: 1 person\n"
-    in_process("gallery", "export", url, "--out", tmp_path / "all.npz", check=0)
-    assert np.load(tmp_path / "all.npz")["name"].tolist() == ["Ann"]
+    assert len(in_process("gallery", "list", url, check=0).stdout.splitlines()) == 2
     in_process("gallery", "remove", url, "Ann", check=0)
     assert "nobody is called Ann" in in_process("gallery", "remove", url, "Ann", check=2).stderr

@@ -36,7 +36,7 @@ def train(
     everyone = np.arange(len(index.people))
     keras.utils.set_random_seed(0)
     with context.scope():
-        network = build_network(model, 64, 64, 1.0, 0.2, loss=loss, photos=index.image_counts)
+        network = build_network(model, 64, 64, 1.0, loss=loss, people=len(index.people))
     if context.strategy:
         synchronise_batch_norms(network.head)
     with context.scope():

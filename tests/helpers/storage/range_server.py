@@ -1,4 +1,4 @@
-"""A local HTTP server with Range and If-Range that can be told to misbehave."""
+"""A local HTTP server with Range that can be told to misbehave."""
 
 import contextlib
 import hashlib
@@ -18,14 +18,10 @@ class Remote:
 
     files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
-    etag: str | None = None  # None: one made from the content; "": none
-    modified: str = ""
     cut_after: list[int] = field(default_factory=list)  # bytes of the next answers
     statuses: list[int] = field(default_factory=list)  # of the next answers
-    redirect: str = ""
     tells_length: bool = True
     asked: list[tuple[str, str, int]] = field(default_factory=list)  # path, Range, bytes sent
-    if_range: list[str] = field(default_factory=list)
     url: str = ""
 
 
@@ -46,21 +42,14 @@ class Handler(BaseHTTPRequestHandler):
         remote, wanted = self.remote, self.headers.get("Range", "")
         name = self.path.strip("/")
         status = remote.statuses.pop(0) if remote.statuses else 200
-        if remote.redirect:
-            status, location = 302, {"Location": remote.redirect}
         if status != 200 or name not in remote.files:
             remote.asked.append((name, wanted, 0))
-            self.answer(404 if status == 200 else status, location if status == 302 else {}, b"")
+            self.answer(404 if status == 200 else status, {}, b"")
             return
         body = remote.files[name]
-        etag = f'"{sha256(body)[:12]}"' if remote.etag is None else remote.etag
-        headers = {"ETag": etag} if etag else {}
-        if remote.modified:
-            headers["Last-Modified"] = remote.modified
+        headers = {}
         start, total = 0, len(body)
-        condition = self.headers.get("If-Range", "")
-        remote.if_range.append(condition)
-        if remote.ranges and wanted and condition in ("", etag, remote.modified):
+        if remote.ranges and wanted:
             start, status = int(wanted.removeprefix("bytes=").rstrip("-")), 206
             if start >= total:
                 remote.asked.append((name, wanted, 0))

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.rates import ErrorTable, Row
+from facepairs.bundles.measured import Measured
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, Row
 from facepairs.bundles.writer import write_bundle
 
 CROP_PX = 16
@@ -93,19 +95,18 @@ def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
         "model": "tiny",
         "framing": {"frame_px": FRAME_PX, "crop_px": CROP_PX},
         "network": networks[kind],
-        "calibration": {
-            "scale": 20.0,
-            "offset": 2.0,
-            "ece": 0.01,
-            "genuine_pairs": 30,
-            "impostor_pairs": 40,
-        },
-        "threshold": -0.1,
-        "threshold_source": "equal error on 70 held-out pairs",
-        "thresholds": [{"max_fmr": 0.1, "threshold": -0.1}],
         "training": {"protocol": "none", "seed": 1},
         "note": "drawn, not real",
     } | changes
+
+
+def measured_of(**changes: Any) -> Measured:
+    """Return what is measured of a tiny bundle; without `errors`, these are not known."""
+    fields = {
+        "calibration": Calibration(20.0, 2.0, ece=0.01, genuine_pairs=30, impostor_pairs=40),
+        "thresholds": (OperatingPoint(-0.1, max_fmr=0.1),),
+    }
+    return Measured(**fields | changes)
 
 
 def _rates(*rates: float) -> tuple[Row, ...]:
@@ -130,10 +131,9 @@ def error_table() -> ErrorTable:
 AMONG_LOOKALIKES: dict[str, Any] = {
     "kind": "embedding",
     "errors": error_table(),
-    "operating_point": 0.01,
-    "threshold": 0.5,
-    "calibration": {"scale": 20.0, "offset": -10.0},
-    "thresholds": [{"max_fmr": 0.01, "threshold": 0.75, "among": "look-alikes"}],
+    "promise": 0.01,
+    "calibration": Calibration(20.0, -10.0),
+    "thresholds": (OperatingPoint(0.75, max_fmr=0.01, among="look-alikes"),),
 }
 """Arguments of `tiny_bundle` for a bundle that knows its errors and promises FMR .01."""
 
@@ -142,13 +142,10 @@ def tiny_bundle(
     out: Path,
     kind: str = "pair",
     network: bytes | None = None,
-    errors: ErrorTable | None = None,
     **changes: Any,
 ) -> Bundle:
-    """Write a bundle of a tiny network; `changes` are to the manifest.
-
-    Without `errors` it is like an older bundle, whose errors are not known.
-    """
+    """Write a bundle of a tiny network; `changes` are to the manifest and to `measured_of`."""
+    own = {name: changes.pop(name) for name in Measured.__struct_fields__ if name in changes}
     identities = Identities.of(["Ann", "Bé"], ["Cyd"])
     default = pair_network() if kind == "pair" else embedding_network()
     files = {
@@ -156,7 +153,7 @@ def tiny_bundle(
         MODEL: b"keras",
         CARD: b"# Card\n",
     }
-    return write_bundle(out, manifest_of(kind, **changes), files, identities, errors)
+    return write_bundle(out, manifest_of(kind, **changes), files, identities, measured_of(**own))
 
 
 def write_bundle_of(out: Path, network: Any, identities: Identities) -> Bundle:
@@ -170,4 +167,4 @@ def write_bundle_of(out: Path, network: Any, identities: Identities) -> Bundle:
     changes = {"model": network.name, "framing": framing, "licence": "research"}
     manifest = manifest_of("embedding", **changes)
     manifest["network"] |= {"image_px": network.image_px}
-    return write_bundle(out, manifest, files, identities)
+    return write_bundle(out, manifest, files, identities, measured_of())

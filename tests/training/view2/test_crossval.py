@@ -292,7 +292,7 @@ def test_the_article_sampler_trains_another_network(view, tmp_path):
 def test_changed_settings_images_and_unusable_folders_are_refused(view, done, many_faces, tmp_path):
     out = tmp_path / "run"
     shutil.copytree(done[1], out)
-    with pytest.raises(BadRun, match="--resume"):
+    with pytest.raises(BadRun, match="resume"):
         crossval(view, plan(tmp_path), out)
     with pytest.raises(BadRun, match="calibration_share"):
         other = plan(

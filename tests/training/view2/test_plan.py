@@ -22,7 +22,7 @@ def plan(tmp_path, text="", **options):
     if text:
         file = tmp_path / "view2.toml"
         file.write_text(text)
-    given = {"methods": None, "folds": None, "minutes_per_fold": None} | options
+    given = {"methods": None, "folds": None} | options
     return make_plan(**given, file=file)
 
 
@@ -55,10 +55,10 @@ batch_size = 16
     assert list(made.configs) == ["siamese-conv", "difference", "siamese"]
     assert [config.seed for config in made.configs.values()] == [0, 4, 0]
     assert made.configs["difference"].epochs == 7
-    made = plan(tmp_path, text, folds="1-3", methods="siamese, difference", minutes_per_fold=9.0)
+    made = plan(tmp_path, text, folds="1-3", methods="siamese, difference")
     assert made.folds == (1, 2, 3)
     assert made.configs["siamese"].batch_size == 16
-    assert [config.minutes for config in made.configs.values()] == [9.0, 9.0]
+    assert [config.minutes for config in made.configs.values()] == [None, 3]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
         check_place(out, data, resume=True)
     (out / "difference").mkdir(parents=True)
     check_place(out, data, resume=True)
-    with pytest.raises(BadRun, match="continue it with --resume"):
+    with pytest.raises(BadRun, match="resume"):
         check_place(out, data, resume=False)
     with pytest.raises(BadConfig, match="lies in the folder of faces"):
         check_place(data / "run", data, resume=False)
 
 
 def test_a_run_is_continued_with_its_methods_and_their_settings(tmp_path):
-    with pytest.raises(BadRun, match="nothing to resume; leave out --resume"):
+    with pytest.raises(BadRun, match="nothing to resume"):
         plan_of_run(tmp_path)
     made = plan(tmp_path, "[difference]\nepochs = 7\n", methods="siamese-conv,difference")
     for name, config in made.configs.items():

@@ -19,7 +19,7 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.faces.align import align_faces
-from facepairs.faces.detector import find_faces
+from facepairs.faces.detector import search_photo
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.verification.embedders.embedder import ExternalEmbedder
@@ -44,8 +44,6 @@ def by_hand(verifier, photos, toml):
         crops = crops[..., [2, 1, 0]]
     if toml.get("mean") is not None:
         crops = (crops - np.array(toml["mean"])) / np.array(toml["std"])
-    elif toml.get("scale") is not None:
-        crops = crops * np.array(toml["scale"]) + np.array(toml["offset"])
     if toml["layout"] == "nchw":
         crops = np.moveaxis(crops, 3, 1)
     return crops.reshape(len(crops), -1) @ MATRIX
@@ -57,7 +55,6 @@ def by_hand(verifier, photos, toml):
         {},
         {"colours": "rgb"},
         {"layout": "nhwc"},
-        {"mean": None, "std": None, "scale": [0.1, 0.2, 0.3], "offset": -1},
         {"mean": None, "std": None, "kind": "UINT8"},
         {"batch": 1},
     ],
@@ -160,11 +157,11 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
         ({"layout": "nhwc"}, "its input is"),
         ({"layout": "chw"}, "layout is 'chw'"),
         ({"distance": None}, "distance is missing"),
+        ({"align": None}, "align is missing"),
         ({"mean": [1, 2]}, "use one number or three"),
         ({"std": 0}, "above 0"),
-        ({"std": None}, "give mean and std, or scale and offset"),
-        ({"mean": None, "std": None}, "give mean and std, or scale and offset"),
-        ({"scale": 1, "offset": 0}, "give mean and std, or scale and offset"),
+        ({"std": None}, "mean and std"),
+        ({"mean": None, "std": None}, "mean and std"),
         ({"crop": [300, 250]}, r"crop is \[300.0, 250.0\], a share of 1.2"),
         ({"crop": "half"}, "crop is 'half'"),
         ({"threshold": 1.2}, "a cosine lies from -1 to 1"),
@@ -206,7 +203,7 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
         "set output to one of them": network(outputs=("a", "b")),
         "keeps tensors outside": network() + b"\x08location",
         "refuses it": b"not onnx",
-        "leave mean, std": network(kind="UINT8"),
+        "leave mean and std": network(kind="UINT8"),
     }
     for number, (why, onnx) in enumerate(cases.items()):
         with pytest.raises(BadBundle, match=why):
@@ -243,12 +240,12 @@ def looks_at(points, size_px):
     return onnx_model(nodes, shape, frame, {"matrix": matrix}, "FLOAT").SerializeToString()
 
 
-PLAIN = {"mean": None, "std": None, "scale": 1, "offset": 0, "crop": None, "colours": "rgb"}
+PLAIN = {"mean": 0, "std": 1, "crop": None, "colours": "rgb"}
 
 
 def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
     photo = drawn_faces(tmp_path / "drawn", people=1)[0]
-    (face,) = find_faces(load_upright(open_photo(photo), 1600)[0])
+    (face,) = search_photo(open_photo(photo))
     turn = np.array([[0.6, -0.3], [0.3, 0.6]])  # a similarity, so that all five can be met
     points = face.landmarks @ turn.T
     points = np.round(points - points.min(axis=0) + 20, 6)
@@ -304,7 +301,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
         "embedder.toml", "measured.json", "network.onnx"
     ]  # fmt: skip
     a, b = sorted(faces.glob("*/*.jpg"))[:2]
-    told = json.loads(in_process("verify", a, b, "--model", mine, "--json").stdout)
+    told = json.loads(in_process("verify", a, b, "--bundle", mine, "--json").stdout)
     assert told["same"] is not None
     errors = told["operating_point"]["errors"]
     assert errors["measured_on"] == "24 people of faces"
@@ -312,16 +309,16 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     assert low <= errors["fmr"]["value"] <= high
     assert 0 < told["probability"] < 1
     refused = in_process("evaluate", mine, faces, check=2)
-    assert "this model was trained or calibrated on all 24 people there" in refused.stderr
+    assert "0 of 24 people are unknown" in refused.stderr
     with (mine / "network.onnx").open("ab") as network:
         network.write(b" ")  # another network has other errors
-    refused = in_process("verify", a, b, "--model", mine, check=2)
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "its SHA-256 is not the one in embedder.toml" in refused.stderr
     shutil.copyfile(tmp_path / "e" / "network.onnx", mine / "network.onnx")
     broken = json.loads((mine / "measured.json").read_text())
     del broken["errors"]["fmr"]
     (mine / "measured.json").write_text(json.dumps(broken))
-    refused = in_process("verify", a, b, "--model", mine, check=2)
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "measured.json: errors.fmr is missing" in refused.stderr
 
 
@@ -372,11 +369,11 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     assert summary["threshold_source"] == "each half's from the other half of the pairs"
 
 
-def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
+def test_faces_are_aligned_where_the_toml_says_so(tmp_path):
     found = drawn_faces(tmp_path / "drawn", people=1)[0]
     aligned, whole = (
         Verifier.load(embedder(tmp_path / name, align=align))
-        for name, align in (("a", None), ("b", "none"))
+        for name, align in (("a", "landmarks"), ("b", "none"))
     )
     assert (aligned.bundle.alignment, whole.bundle.alignment) == ("landmarks-5", "lfw-frame")
     spec = aligned.bundle.framing
@@ -384,13 +381,3 @@ def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
     assert np.array_equal(whole.crop(found), load_crop(found, spec))
     with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none, arcface-112"):
         ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))
-
-
-@pytest.mark.parametrize(
-    "own", [{"threshold": 0.3}, {"calibration": {"scale": 4.0, "offset": -1.0}}]
-)
-def test_a_threshold_without_the_way_of_cropping_it_is_for_is_refused(tmp_path, own):
-    with pytest.raises(BadBundle, match=r"other.toml: align is missing.*landmarks.*none"):
-        ExternalEmbedder.open(embedder(tmp_path, align=None, **own))
-    for align, aligned in (("landmarks", True), ("none", False)):
-        assert ExternalEmbedder.open(embedder(tmp_path, align=align, **own)).aligned == aligned

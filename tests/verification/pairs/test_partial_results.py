@@ -204,7 +204,7 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sqlite3, "connect", connect_to_small_disk)
     with (
-        pytest.raises(BadRun, match=r"cannot write .*full; free space or choose another --out"),
+        pytest.raises(BadRun, match=r"cannot write .*full; free space or choose another place"),
         PartialResults(tmp_path / "out.csv", "fingerprint", resume=False) as results,
     ):
         results.add_images({f"{number:0999}.jpg": "" for number in range(100)}, True)

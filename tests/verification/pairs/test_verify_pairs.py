@@ -303,12 +303,12 @@ def test_a_photo_that_was_replaced_is_scored_anew(stopped, verifier, photos, tmp
 
 def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tmp_path):
     out, partial = tmp_path / "out.csv", tmp_path / "out.csv.partial"
-    with pytest.raises(BadRun, match="continue with --resume or remove it"):
+    with pytest.raises(BadRun, match="go on with it or remove it"):
         run(verifier, stopped, out, photos)
     other = write_list(tmp_path / "q.csv", stopped.read_text() + "0.png,5.png\n")
     with pytest.raises(BadRun, match="other pairs, another model"):
         run(verifier, other, out, photos, resume=True)
-    moved = tiny_bundle(tmp_path / "other", verifier.bundle.kind, note="another")
+    moved = tiny_bundle(tmp_path / "other", verifier.bundle.kind, thresholds=())
     with pytest.raises(BadRun, match="other pairs, another model"):
         run(Verifier.load(moved.folder), stopped, out, photos, resume=True)
     with (

@@ -1,0 +1,283 @@
+"""`facepairs gallery add | identify | verify-as | list | remove`."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Threshold
+from facepairs.cli.shared.output import (
+    NEGATIVE,
+    OK,
+    log,
+    log_first,
+    print_json,
+    print_result,
+    print_rows,
+    progress_display,
+)
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path
+from facepairs.support.words import counted
+
+if TYPE_CHECKING:
+    from facepairs.gallery.enrol import Enrolment
+    from facepairs.gallery.gallery import Gallery as OpenGallery
+
+app = typer.Typer(
+    help="Enrol known people once, then ask who a photo shows.",
+    epilog="Example: facepairs gallery identify known.gallery photo.jpg",
+    no_args_is_help=True,
+)
+SCHEMA = 2
+NEW = """\b
+Examples:
+  facepairs gallery add known.gallery photos/
+  facepairs gallery add known.gallery --name Ann ann1.jpg ann2.jpg
+  facepairs gallery add known.gallery --name Visitor visitor.jpg --forget-after 7
+"""
+Place = Annotated[
+    str,
+    Argument(
+        metavar="GALLERY",
+        help="File of enrolled people, or a database: postgresql://USER@HOST/NAME.",
+    ),
+]
+Name = Annotated[str, Argument(help="Name of the person.")]
+Photo = Annotated[str, Argument(help="One photo; of several faces, the most prominent counts.")]
+ForgetAfter = Annotated[
+    float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
+]
+AnyQuality = Annotated[
+    bool,
+    Option("--any-quality", help="Also take photos that are dark, blurred, small or from a side."),
+]
+Encrypt = Annotated[
+    bool,
+    Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase."),
+]
+
+
+def _open(
+    place: str, bundle: str, write: bool = False, encrypt: bool = False, **options: Any
+) -> "OpenGallery":
+    from facepairs.gallery.gallery import Gallery
+    from facepairs.gallery.stores.find import is_database
+    from facepairs.verification.verifier import Verifier
+
+    if not write and not is_database(place) and not Path(place).is_file():
+        return Gallery(place)  # names what is missing, before a model is opened
+    passphrase = _new_passphrase(place) if encrypt else _ask()
+    return Gallery(place, Verifier.load(bundle, **options), write, passphrase)
+
+
+def _ask(confirm: bool = False) -> Callable[[], str]:
+    """Return what asks for a passphrase in a terminal; elsewhere there is none."""
+
+    def ask() -> str:
+        if not sys.stdin.isatty():
+            return ""
+        text = "passphrase of the gallery"
+        return str(typer.prompt(text, hide_input=True, confirmation_prompt=confirm, err=True))
+
+    return ask
+
+
+def _new_passphrase(place: str) -> str:
+    from facepairs.gallery.encryption import VARIABLE
+
+    path = Path(place)  # of a database it does not exist
+    is_new = not path.exists() or not path.stat().st_size
+    return os.environ.get(VARIABLE) or _ask(confirm=is_new)()
+
+
+@app.command(epilog=NEW)
+def add(
+    gallery: Place,
+    photos: Annotated[
+        list[str],
+        Argument(
+            metavar="PHOTO...",
+            help="Folder of Person_Name/photo.jpg, or photos of one person with --name.",
+        ),
+    ],
+    name: Annotated[
+        str | None, Option(help="Whom the photos show. [default: as their folders are called]")
+    ] = None,
+    bundle: Bundle = "default",
+    forget_after: ForgetAfter = None,
+    any_quality: AnyQuality = False,
+    encrypt: Encrypt = False,
+    json: Json = False,
+) -> None:
+    """Enrol people; the gallery is made if it is missing.
+
+    Several photos, in different light and on different days, make errors rarer. A photo that is
+    enrolled already is skipped, so an interrupted run goes on when it is started again. Photos
+    without a usable face are listed, and the exit code is then 1. A warning says if somebody else
+    in the gallery looks the same.
+    """
+    if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
+        raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
+    paths = [] if name is None else [photo_path(photo) for photo in photos]
+    progress = progress_display(json)("enrolling photos")
+    with _open(gallery, bundle, write=True, encrypt=encrypt, threads=1) as known:
+        if name is None:
+            enrolment = known.add_folder(photos[0], forget_after, any_quality, progress)
+        else:
+            enrolment = known.add(name, paths, forget_after, any_quality)
+        _print_enrolment(known, enrolment, json)
+
+
+def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
+    """Print what became of photos, and exit with 1 if some were refused."""
+    lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
+    lines += [f"not enrolled: {one.error}" for one in enrolment.refused]
+    log_first(lines)
+    people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
+    rows = [
+        ("enrolled", counted(enrolment.enrolled, "photo")),
+        ("already there", f"{enrolment.known:,}"),
+        ("several faces", f"{enrolment.several_faces:,}: the most prominent was enrolled"),
+        ("not enrolled", f"{len(enrolment.refused):,}"),
+        ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
+    ]
+    values = {"gallery": gallery.place, "people": people, "photos": photos, "schema": SCHEMA}
+    print_result(json, {**enrolment.to_json(), **values}, rows)
+    raise typer.Exit(NEGATIVE if enrolment.refused else OK)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  facepairs gallery identify known.gallery photo.jpg
+  facepairs gallery identify known.gallery photo.jpg --max-fpir 0.05 --json
+"""
+)
+def identify(
+    gallery: Place,
+    photo: Photo,
+    max_fpir: Annotated[
+        float | None,
+        Option(help="Share of strangers who may be taken for somebody.  [default: 0.01]"),
+    ] = None,
+    threshold: Threshold = None,
+    bundle: Bundle = "default",
+    json: Json = False,
+) -> None:
+    """Say who of the gallery a photo shows, or: unknown.
+
+    The threshold rises with the size of the gallery, because every photo in it is another chance
+    for a stranger to match. If the model's errors were measured on too few pairs for it, the
+    command refuses and says what they support. Exit codes: 0 somebody known, 1 unknown, 2 an error
+    such as no face, 3 no verdict: a face of less than 24 pixels, or a model without known errors.
+    """
+    path = photo_path(photo)
+    with _open(gallery, bundle, quick=True) as known:
+        found = known.identify(path, max_fpir, threshold)
+        if found.same_photo is not None:
+            log(_describe_enrolled(found.same_photo))
+        for hint in found.face.hints:
+            log(f"warning: {path}: {hint.text}")
+        values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
+        print_result(json, {**found.to_json(), **values}, found.rows())
+        if not json:
+            print()
+            table = [
+                [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.name]
+                for one in found.candidates
+            ]
+            print_rows([["rank", "score", "match", "name"], *table])
+        note_source(known.verifier, json)
+    raise typer.Exit(EXIT_CODES[found.known])
+
+
+def _describe_enrolled(name: str, asked: str | None = None) -> str:
+    """Return a warning about a photo that is enrolled itself; `asked` is who it is said to show."""
+    if asked is not None and name != asked.strip():
+        return f"warning: this very photo is enrolled as {name}, not as {asked}"
+    return f"warning: this very photo is enrolled as {name}: that it matches says nothing"
+
+
+@app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")
+def verify_as(
+    gallery: Place,
+    name: Name,
+    photo: Photo,
+    threshold: Threshold = None,
+    max_fmr: MaxFmr = None,
+    bundle: Bundle = "default",
+    json: Json = False,
+) -> None:
+    """Decide whether a photo shows a person of the gallery; the most similar enrolled photo counts.
+
+    Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
+    verdict: a face of less than 24 pixels, or a model without a threshold.
+    """
+    from facepairs.verification.verdict import verdict_rows
+
+    path = photo_path(photo)
+    with _open(gallery, bundle, quick=True) as known:
+        point = known.verifier.operating_point(threshold, max_fmr)
+        verdict = known.verify_as(name, path, point)
+        same_photo = known.enrolled_as(path)
+        if same_photo is not None:
+            log(_describe_enrolled(same_photo, name))
+        for hint in verdict.left.hints if verdict.left else ():
+            log(f"warning: {path}: {hint.text}")
+        values = {**verdict.to_json(), "comparisons": verdict.comparisons}
+        face = values.pop("faces")["left"]
+        names = {"name": name, "photo": photo, "same_photo": same_photo}
+        names |= {"gallery": known.place, "model": bundle}
+        rows = [(key.replace("A", "photo"), value)
+                for key, value in verdict_rows(verdict)]  # fmt: skip
+        print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
+        note_source(known.verifier, json)
+    raise typer.Exit(EXIT_CODES[verdict.same])
+
+
+@app.command("list", epilog="Example: facepairs gallery list known.gallery")
+def list_people(gallery: Place, json: Json = False) -> None:
+    """List everybody in the gallery: photos, date, and when they are forgotten.
+
+    Checks that the gallery is as it was written, and that nobody else may read its file: exit code
+    1 if something is wrong, 2 if it cannot be opened.
+    """
+    from facepairs.gallery.gallery import Gallery
+
+    with Gallery(gallery, passphrase=_ask()) as known:
+        problems = known.check()
+        people, model = known.people(), known.model
+    for problem in problems:
+        log(f"error: {gallery}: {problem}")
+    if json:
+        import msgspec  # costs some ms at every start
+
+        identity = vars(model) if model else None
+        values = {"people": msgspec.to_builtins(people), "model": identity, "problems": problems}
+        print_json({**values, "gallery": known.place, "schema": SCHEMA})
+    else:
+        cells = [
+            [one.name, str(one.photos), str(one.added.date()),
+             one.expires.isoformat() if one.expires else "never"]
+            for one in people
+        ]  # fmt: skip
+        print_rows([["name", "photos", "added", "forgotten"], *cells])
+    raise typer.Exit(NEGATIVE if problems else OK)
+
+
+@app.command(epilog="Example: facepairs gallery remove known.gallery Ann")
+def remove(gallery: Place, name: Name, json: Json = False) -> None:
+    """Remove a person: name, embeddings and hashes, which are overwritten in the file.
+
+    A database deletes them, and overwrites them when it needs the space.
+    """
+    from facepairs.gallery.gallery import Gallery
+
+    with Gallery(gallery, write=True, passphrase=_ask(), create=False) as known:
+        removed = known.remove(name)
+    values = {"name": name, "photos": removed, "gallery": known.place, "schema": SCHEMA}
+    print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])

@@ -1,0 +1,84 @@
+"""`facepairs score`: a list of pairs in, their scores out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from facepairs.cli.shared.options import (
+    BeamOptions,
+    Bundle,
+    Json,
+    MaxFmr,
+    Prior,
+    Runner,
+    Threshold,
+    path,
+)
+from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result, progress_display
+from facepairs.cli.shared.verdicts import SCHEMA, note_source, report_rows, report_warnings
+from facepairs.support.places import is_stream
+
+EXAMPLE = """\b
+Examples:
+  facepairs score pairs.csv --out scores.csv
+  facepairs score pairs.csv --out scores.csv --root photos/ --max-fmr 0.001
+  facepairs score pairs.csv --out scores.csv --runner DirectRunner
+"""
+
+
+def score(
+    pairs: Annotated[Path, Argument(help="CSV file left,right[,genuine].")],
+    out: Annotated[Path, Option(help="CSV file to write.")],
+    beam: BeamOptions = None,
+    root: Annotated[
+        str | None,
+        Option(parser=path, help="Folder that paths in PAIRS count from. [default: PAIRS' own]"),
+    ] = None,
+    bundle: Bundle = "default",
+    threshold: Threshold = None,
+    max_fmr: MaxFmr = None,
+    prior: Prior = 0.5,
+    runner: Runner = None,
+    json: Json = False,
+) -> None:
+    """Score a list of pairs of photos.
+
+    The most prominent face of each photo counts. Each photo is read once, whatever the number of
+    its pairs. OUT has the rows of PAIRS with their score, probability, decision, faces and hints.
+    An interrupted run goes on when it is started again.
+
+    Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
+    --root may be a gs://, s3:// or hdfs:// place.
+    """
+    from facepairs.beam.verify_pairs import verify_pairs_at
+    from facepairs.bundles.calibration import check_prior, describe_prior
+    from facepairs.verification.provenance import check_scores_file
+    from facepairs.verification.verifier import Verifier
+
+    check_scores_file(out)
+    check_prior(prior)
+    verifier = Verifier.load(bundle, threads=1)
+    point = verifier.operating_point(threshold, max_fmr)
+    report = verify_pairs_at(
+        verifier,
+        pairs,
+        out,
+        point,
+        root,
+        resume=True,
+        progress=progress_display(json),
+        runner=runner,
+        beam_options=beam or [],
+        prior=prior,
+    )
+    for line in report_warnings(report, pairs, out, bundle):
+        log(line)
+    values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
+    rows = report_rows(report, point, describe_prior(prior))
+    print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
+    note_source(verifier, json)
+    sidecar = "" if is_stream(out) else f", and where the scores come from: {out}.json"
+    log(f"written: {out}{sidecar}")
+    raise typer.Exit(NEGATIVE if report.failed else OK)

@@ -1,0 +1,102 @@
+"""`facepairs serve`: a web page and an HTTP API."""
+
+import json as json_
+import logging
+import os
+import sys
+from typing import Annotated
+
+from typer import Option
+
+from facepairs.cli.shared.options import Bundle, Json
+from facepairs.cli.shared.quiet import quiet
+
+EXAMPLE = """\b
+Examples:
+  facepairs serve
+  facepairs serve --gallery known.gallery --port 8080
+  FACEPAIRS_TOKEN=… facepairs serve --host 0.0.0.0 --allow-host faces.example
+"""
+
+
+def serve(
+    bundle: Bundle = "default",
+    gallery: Annotated[
+        str | None,
+        Option(
+            metavar="GALLERY",
+            help="File of known people, or a database (postgresql://…), to identify and enrol.",
+        ),
+    ] = None,
+    read_only: Annotated[bool, Option("--read-only", help="Never change the gallery.")] = False,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8756,
+    token: Annotated[
+        str,
+        Option(
+            envvar="FACEPAIRS_TOKEN",
+            help="What clients must send as `Authorization: Bearer TOKEN`; needed for any other "
+            "address than this machine's own. Other users can see options: use the variable.",
+            show_default=False,
+        ),
+    ] = "",
+    allow_host: Annotated[
+        list[str] | None,
+        Option(help="Name of this server, if it is not called by localhost or an IP address."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        Option(help="Site whose pages may use the API (CORS), such as https://app.example."),
+    ] = None,
+    rate: Annotated[
+        float, Option(min=0, help="Requests per second of one client; 0 for any number.")
+    ] = 200,
+    workers: Annotated[
+        int | None,
+        Option(min=1, help="Requests worked on at the same time. [default: one per core]"),
+    ] = None,
+    max_mb: Annotated[int, Option(min=1, max=100, help="Size of the largest photo.")] = 10,
+    json: Json = False,
+) -> None:
+    """Serve a web page and an HTTP API that compare photos.
+
+    By default only this machine can reach them. Open the address that is printed, or send photos:
+    curl -F left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /docs lists everything.
+    With --gallery also enrol, identify and forget people. Photos are never stored or logged. Ctrl+C
+    or SIGTERM answers what is in work and stops. With --json the line that is printed at the start
+    is an object.
+    """
+    from facepairs.server.guard import Access
+    from facepairs.server.run import run_server
+
+    if not quiet():
+        _log_requests()
+
+    def started(port: int) -> None:
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        values = {"url": url, "pid": os.getpid(), "model": bundle}
+        print(json_.dumps(values) if json else f"serving at {url}; Ctrl+C stops", flush=True)
+
+    hosts = tuple(name.lower() for name in allow_host or ())
+    origins = tuple(site.lower() for site in allow_origin or ())
+    run_server(
+        bundle,
+        gallery,
+        host=host,
+        port=port,
+        access=Access(token, hosts, origins, rate),
+        read_only=read_only,
+        workers=workers,
+        max_photo_bytes=max_mb * 2**20,
+        started=started,
+    )
+
+
+def _log_requests() -> None:
+    """Write a line per request on stderr."""
+    logger = logging.getLogger("facepairs.server")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

@@ -1,1 +1,0 @@
-"""Commands that decide who a photo shows: `verify`, `gallery` and `serve`."""

@@ -1,0 +1,138 @@
+"""`facepairs verify`: do two photos show the same person?"""
+
+import filecmp
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Prior, Threshold
+from facepairs.cli.shared.output import log, print_result
+from facepairs.cli.shared.verdicts import (
+    EXIT_CODES,
+    SCHEMA,
+    note_source,
+    photo_path,
+    verdict_warnings,
+    warn_of_known,
+)
+from facepairs.errors import BadImage
+from facepairs.support.places import check_output_file
+
+if TYPE_CHECKING:
+    from facepairs.bundles.rates import OperatingPoint
+    from facepairs.faces.align import AlignedFace
+    from facepairs.verification.verdict import Verdict
+    from facepairs.verification.verifier import Verifier
+
+EXAMPLE = """\b
+Examples:
+  facepairs verify a.jpg b.jpg
+  facepairs verify a.jpg b.jpg --max-fmr 0.001 --json
+  facepairs verify group.jpg b.jpg --face 2
+  facepairs verify a.jpg b.jpg --show verdict.png
+"""
+
+
+def verify(
+    left: Annotated[str, Argument(metavar="A", help="One photo.")],
+    right: Annotated[str, Argument(metavar="B", help="The other photo.")],
+    bundle: Bundle = "default",
+    threshold: Threshold = None,
+    max_fmr: MaxFmr = None,
+    prior: Prior = 0.5,
+    face: Annotated[
+        list[int] | None,
+        Option(
+            min=1,
+            show_default=False,
+            metavar="N",
+            help="Of several faces, compare the one of this number; given once for A, twice for A "
+            "and B. [default: 1, the most prominent]",
+        ),
+    ] = None,
+    show: Annotated[Path | None, Option(help="Picture to write: photos, faces, verdict.")] = None,
+    json: Json = False,
+) -> None:
+    """Decide whether two photos show the same person.
+
+    The most prominent face of each photo, by size and place, is found and aligned; photos that are
+    hard to judge get a warning. The errors at the threshold are part of the verdict. In JSON,
+    `faces` has for left and right the face's box [left, top, side] in pixels, its landmarks, score
+    and rotation in degrees, the number of faces, and hints.
+
+    Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
+    3 no verdict: a face of less than 24 pixels, or a model without a threshold.
+    """
+    from facepairs.bundles.calibration import check_prior
+    from facepairs.verification.verdict import verdict_rows
+    from facepairs.verification.verifier import Verifier
+
+    photos = photo_path(left), photo_path(right)
+    if len(face or ()) > 2:
+        raise typer.BadParameter("give a number for A, and one for B", param_hint="--face")
+    check_prior(prior)
+    if show is not None:
+        from facepairs.verification.overlay import MARK, picture_format
+
+        picture_format(show)
+        check_output_file(show, MARK)
+    verifier = Verifier.load(bundle, quick=True)
+    point = verifier.operating_point(threshold, max_fmr)
+    try:
+        verdict = _compare(verifier, *photos, point, prior, face)
+    except BadImage as error:
+        if show is not None:
+            _draw_failure(verifier, show, *photos, error)
+        raise
+    if show is not None:
+        from facepairs.verification.overlay import write_overlay
+
+        write_overlay(show, *photos, verdict)
+    if filecmp.cmp(*photos, shallow=False):
+        log(f"warning: {left} and {right} have the same content: that they match says nothing")
+    warn_of_known(verifier, bundle, photos)
+    for line in verdict_warnings(verdict, *photos, chosen=bool(face)):
+        log(line)
+    values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
+    print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
+    note_source(verifier, json)
+    if show is not None:
+        log(f"written: {show}")
+    raise typer.Exit(EXIT_CODES[verdict.same])
+
+
+def _compare(
+    verifier: "Verifier",
+    left: Path,
+    right: Path,
+    point: "OperatingPoint",
+    prior: float,
+    numbers: list[int] | None,
+) -> "Verdict":
+    """Compare the most prominent faces, or those of the given numbers."""
+    if not numbers:
+        return verifier.compare_faces(left, right, point, prior, every=False)[0]
+    a, b = numbers[0], numbers[1] if len(numbers) > 1 else 1
+    one = verifier.align_face(left, position=a - 1)
+    other = verifier.align_face(right, position=b - 1)
+    return verifier.compare_aligned([one], [other], point, prior)[0]
+
+
+def _draw_failure(
+    verifier: "Verifier", out: Path, left: Path, right: Path, error: BadImage
+) -> None:
+    """Draw two photos that could not be compared, with the faces that there are."""
+    from facepairs.verification.overlay import NoVerdict, write_overlay
+
+    faces = _usable_face(verifier, left), _usable_face(verifier, right)
+    write_overlay(out, left, right, NoVerdict(str(error), *faces))
+    log(f"written: {out}")
+
+
+def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
+    try:
+        return verifier.align_faces(photo)[0]
+    except BadImage:
+        return None

@@ -1,0 +1,175 @@
+"""What a check of a folder reports: findings of fixed kinds, and the folder in figures."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA = 3
+MAX_TURN_DEG = 30
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+KINDS: dict[str, tuple[Severity, str]] = {
+    "broken_link": ("error", "{paths} is a link to nothing; restore its target or remove it."),
+    "duplicate": (
+        "warning",
+        "{count} files of {people} are the same photo: a genuine pair of them teaches and proves "
+        "nothing; keep one: {paths}.",
+    ),
+    "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
+    "labels_unchecked": ("note", "Faces are not compared: {reason}."),
+    "leftover": ("note", "{count} hidden or left by a system, and passed over: {paths}."),
+    "mislabelled": (
+        "warning",
+        "{paths} probably shows another person than the other photos in its folder; look at it.",
+    ),
+    "near_duplicate": (
+        "warning",
+        "{count} photos of {people} look like copies of one photo, saved anew or cropped: a "
+        "genuine pair of them teaches and proves little; look at them and keep one: {paths}.",
+    ),
+    "nested_folder": (
+        "warning",
+        "{paths} is a folder within a person's folder, and not used; move its photos one level up.",
+    ),
+    "no_permission": ("error", "{paths} may not be read; grant yourself read permission."),
+    "not_image": ("note", "{paths} is not a photo of a person, and not used."),
+    "same_name": (
+        "warning",
+        "{people} differ only by case or Unicode form: put the photos into one folder if they show "
+        "one person.",
+    ),
+    "same_photo_two_people": (
+        "error",
+        "The same photo has several names ({people}): pairs of its copies would count as "
+        "impostors; keep it under the right name only: {paths}.",
+    ),
+    "same_person": (
+        "warning",
+        "{people} look like one person: compare {paths}, and merge the folders, or move the photo "
+        "that is in the wrong one.",
+    ),
+    "several_faces": (
+        "note",
+        "Of several faces in a photo the most prominent one is used; check that it is the right "
+        "one ({count}): {paths}.",
+    ),
+    "special_file": ("warning", "{paths} is a pipe, socket or device, not opened; remove it."),
+    "stray_file": ("note", "{paths} is not a photo of a person, and not used."),
+    "stray_photo": (
+        "warning",
+        "{paths} is a photo outside any person's folder, and not used; move it into one.",
+    ),
+    "symlink_loop": (
+        "warning",
+        "{paths} is a circular link or a link to a folder, not followed; put the photos there.",
+    ),
+    "turned_face": (
+        "note",
+        f"A head turned or tilted by more than {MAX_TURN_DEG} degrees is harder to recognise "
+        "({count}): {paths}.",
+    ),
+    "unsupported": (
+        "error",
+        "{paths} is of a format that is not read, and not used; convert it to JPEG or PNG.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that was found.
+
+    Attributes:
+        severity: "error" (training would refuse or be misled), "warning" or "note".
+        kind: A word for programs, such as "duplicate".
+        paths: Paths relative to the root, with `/`.
+        text: A sentence that tells the user what to do.
+    """
+
+    severity: Severity
+    kind: str
+    paths: tuple[str, ...]
+    text: str
+
+
+def make_finding(kind: str, paths: Iterable[str], **values: str) -> Finding:
+    """Return a finding of one of the KINDS; `values` are what its text has in braces."""
+    severity, text = KINDS[kind]
+    names = tuple(paths)
+    text = text.format(paths=shorten(names), count=f"{len(names):,}", **values)
+    return Finding(severity, kind, names, text)
+
+
+def shorten(names: Sequence[str], maximum: int = 3) -> str:
+    """List the first names and the number of the others."""
+    more = f" and {len(names) - maximum:,} more" if len(names) > maximum else ""
+    return ", ".join(names[:maximum]) + more
+
+
+@dataclass(frozen=True)
+class SizeCount:
+    """How many images have one size in pixels."""
+
+    width_px: int
+    height_px: int
+    images: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The folder in figures.
+
+    Attributes:
+        people: Number of people.
+        images: Number of images.
+        people_with_one_image: Number of people with a single image.
+        images_per_person_min: Smallest number of images of a person.
+        images_per_person_median: Median number of images of a person.
+        images_per_person_max: Largest number of images of a person.
+        genuine_pairs: Number of possible genuine pairs.
+        megabytes: Size of all images, in 10^6 bytes.
+        sizes: The most common sizes, the commonest first.
+    """
+
+    people: int
+    images: int
+    people_with_one_image: int
+    images_per_person_min: int
+    images_per_person_median: float
+    images_per_person_max: int
+    genuine_pairs: int
+    megabytes: float
+    sizes: tuple[SizeCount, ...]
+
+
+@dataclass(frozen=True)
+class DatasetReport:
+    """The result of `check_dataset`.
+
+    Attributes:
+        root: The folder.
+        fingerprint: The fingerprint of the index.
+        counts: The folder in figures.
+        findings: Errors first, then warnings, then notes.
+        bad_images: Numbers of the images that training cannot use.
+    """
+
+    root: str
+    fingerprint: str
+    counts: Counts
+    findings: tuple[Finding, ...]
+    bad_images: tuple[int, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no finding is an error."""
+        return all(finding.severity != "error" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return dicts, lists, texts and numbers; a JSON round trip changes nothing."""
+        values = {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}
+        return dict(json.loads(json.dumps(values)))  # tuples become lists

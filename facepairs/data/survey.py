@@ -1,0 +1,105 @@
+"""What the files of a folder say: photos that cannot be used, copies, names."""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from facepairs.data.findings import Counts, Finding, SizeCount, make_finding, shorten
+from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
+
+MAX_COMMON_SIZES = 10
+
+
+class PhotoFacts(NamedTuple):
+    """What is known of one photo.
+
+    Attributes:
+        problem: Why it cannot be used, in a word; "" if it can.
+        reason: The problem in words.
+        size_px: Width and height of the upright photo, (0, 0) if it cannot be read.
+        digest: SHA-256 of the file, b"" if it cannot be read.
+        faces: How many faces it shows, if one of them can be used.
+        turned: The most prominent one is turned or tilted by more than MAX_TURN_DEG.
+    """
+
+    problem: str
+    reason: str
+    size_px: tuple[int, int]
+    digest: bytes
+    faces: int = 0
+    turned: bool = False
+
+
+def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
+    """Yield what is wrong with the photos of an index.
+
+    Args:
+        index: The photos.
+        photos: What is known of each.
+    """
+    yield from map(_skipped_finding, index.skipped)
+    if index.leftovers:
+        yield make_finding("leftover", index.leftovers)
+    for name, photo in zip(index.names(), photos, strict=True):
+        if photo.problem:
+            yield Finding("error", photo.problem, (name,), f"{name}: {photo.reason}.")
+    yield from _duplicates(index, photos)
+    yield from _similar_names(index)
+    several = [at for at, photo in enumerate(photos) if photo.faces > 1]
+    turned = [at for at, photo in enumerate(photos) if photo.turned]
+    for kind, images in (("several_faces", several), ("turned_face", turned)):
+        if images:
+            yield make_finding(kind, map(index.name, images))
+
+
+def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:
+    """Return a folder in figures; arguments as for `file_findings`."""
+    images = index.image_counts
+    sizes = Counter(photo.size_px for photo in photos if any(photo.size_px))
+    return Counts(
+        people=len(index.people),
+        images=len(index),
+        people_with_one_image=int((images == 1).sum()),
+        images_per_person_min=int(images.min()),
+        images_per_person_median=float(np.median(images)),
+        images_per_person_max=int(images.max()),
+        genuine_pairs=int((images * (images - 1) // 2).sum()),
+        megabytes=round(int(index.sizes.sum()) / 1e6, 3),
+        sizes=tuple(SizeCount(*size, count) for size, count in sizes.most_common(MAX_COMMON_SIZES)),
+    )
+
+
+def _duplicates(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
+    """Yield groups of images with the same bytes; links to one photo count as such."""
+    by_digest: defaultdict[bytes, list[int]] = defaultdict(list)
+    for image, photo in enumerate(photos):
+        if any(photo.size_px):
+            by_digest[photo.digest].append(image)
+    for images in by_digest.values():
+        if len(images) > 1:
+            people = sorted({index.people[int(index.person_of[i])] for i in images})
+            kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
+            yield make_finding(kind, map(index.name, images), people=shorten(people))
+
+
+def _skipped_finding(skipped: Skipped) -> Finding:
+    """Explain why something in the folder is not in the index."""
+    is_photo = Path(skipped.path).suffix.lower() in (*READABLE, *OTHER_IMAGES)
+    if skipped.reason == "stray_file" and is_photo:
+        return replace(make_finding("stray_photo", [skipped.path]), kind="stray_file")
+    return make_finding(skipped.reason, [skipped.path])
+
+
+def _similar_names(index: FaceIndex) -> Iterator[Finding]:
+    """Yield folders whose names differ only by case or Unicode form: probably one person."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for name in index.people:
+        alike[unicodedata.normalize("NFC", name).casefold()].append(name)
+    for people in alike.values():
+        if len(people) > 1:
+            yield make_finding("same_name", people, people=shorten(people))

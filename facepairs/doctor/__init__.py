@@ -1,1 +1,0 @@
-"""The dataset doctor: reads every photo of a folder and reports what would mislead a training."""

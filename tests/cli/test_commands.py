@@ -1,0 +1,51 @@
+"""How many commands and options there are, and what all commands have in common."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from processes.command_line import in_process
+
+from facepairs.cli.main import COMMANDS, EVERYWHERE, build_command
+
+MOST_COMMANDS, MOST_OPTIONS = 24, 100
+UNCOUNTED = {"--help", "--json", "--quiet", "--verbose"}
+LONGEST_HELP = 60  # characters of the line in the list of commands
+
+
+def leaves(command: Any) -> Iterator[Any]:
+    """Yield the commands below a group."""
+    for child in getattr(command, "commands", {}).values():
+        yield from leaves(child) if hasattr(child, "commands") else [child]
+
+
+def options_of(command: Any) -> set[str]:
+    """Return the long names of the options that only this command has."""
+    names = {name for option in command.params for name in option.opts if name.startswith("--")}
+    return names - UNCOUNTED - set(EVERYWHERE)
+
+
+def test_there_are_few_commands_and_options():
+    commands = list(leaves(build_command()))
+    everywhere = set(EVERYWHERE) - UNCOUNTED
+    assert len(commands) <= MOST_COMMANDS
+    assert sum(len(options_of(one)) for one in commands) + len(everywhere) <= MOST_OPTIONS
+
+
+def test_an_option_has_one_name():
+    for command in leaves(build_command()):
+        for option in command.params:
+            assert len(option.opts) == 1, (command.name, option.opts)
+
+
+def test_every_command_has_one_uncut_line_in_the_order_of_use():
+    lines = in_process("--help", check=0).stdout.partition("Commands:\n")[2].splitlines()
+    listed = [line.split(maxsplit=1) for line in lines[: len(COMMANDS)]]
+    assert tuple(name for name, _ in listed) == COMMANDS
+    for _, text in listed:
+        assert len(text) <= LONGEST_HELP
+        assert "..." not in text
+
+
+def test_every_command_has_an_example():
+    for command in leaves(build_command()):
+        assert "facepairs " in command.epilog, command.name

@@ -1,0 +1,128 @@
+"""What `facepairs verify` says about a verdict: its threshold, its errors, its prior."""
+
+import json
+
+import msgspec
+import pytest
+from drawn.scenes import drawn_faces
+from processes.command_line import in_process
+from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.rates import OperatingPoint
+
+ALWAYS = {
+    "verdict", "same", "probability", "prior", "score", "operating_point", "faces", "left", "right",
+    "model", "schema",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces")
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("known") / "bundle"
+    return tiny_bundle(folder, alignment="landmarks-5", **AMONG_LOOKALIKES).folder
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("older") / "bundle"
+    return tiny_bundle(
+        folder, "embedding", alignment="landmarks-5", calibration=Calibration(20.0, -10.0)
+    ).folder
+
+
+def verify(*arguments, **options):
+    return in_process("verify", *arguments, **options)
+
+
+def test_a_verdict_names_its_threshold_and_errors(known, drawn):
+    done = verify(drawn[0], drawn[0], "--bundle", known, check=0)
+    rows = done.stdout.splitlines()
+    assert rows[:4] == [
+        "verdict      same person",
+        "probability  above 0.999 (at equal priors)",
+        "errors       at this threshold 1 in 1,000 strangers (at most 1 in 290) would pass, "
+        "1 in 100 of those who look alike",
+        "             30 in 100 genuine pairs would be missed (drawn pairs)",
+    ]
+    assert rows[4].endswith("(threshold 0.7500: FMR 1 % among look-alikes)")
+    output = verify(drawn[0], drawn[0], "--bundle", known, "--threshold", 0.5).stdout
+    assert "1 in 100 strangers would pass, 1 in 20 of those who look alike" in output
+    assert "(threshold 0.5000: the threshold given)" in output
+
+
+def test_json_always_has_the_errors(known, older, drawn):
+    for bundle, point, fmr in ((known, "fmr-0.01", 0.001), (older, "balanced", None)):
+        values = json.loads(verify(*drawn[:2], "--bundle", bundle, "--json").stdout)
+        assert values.keys() >= ALWAYS
+        found = msgspec.convert(values["operating_point"], OperatingPoint)
+        assert (found.name, found.errors.fmr and found.errors.fmr.value) == (point, fmr)
+        assert (values["prior"], values["schema"]) == (0.5, 3)
+
+
+def test_an_older_bundle_says_that_its_errors_are_unknown(older, drawn):
+    done = verify(*drawn[:2], "--bundle", older)
+    assert "errors       unknown: " in done.stdout
+    assert f"facepairs calibrate {older} photos/" in done.stderr
+
+
+def test_between_same_and_different_a_verdict_is_not_confirmed(known, drawn):
+    score = json.loads(verify(*drawn[:2], "--bundle", known, "--json").stdout)["score"]
+    words = (*drawn[:2], "--bundle", known, "--threshold", 1, "--prior")
+    unsure = verify(*words, 0.999999999999, check=1).stdout
+    assert "not confirmed: more likely one person than two, but not by this standard" in unsure
+    assert "different people" in verify(*words, 0.000000001, check=1).stdout
+    done = verify(*words[:-2], score, "--prior", 0.000000001, check=0)
+    assert "warning: by the probability these are more likely two people" in done.stderr
+
+
+def test_the_included_model_says_where_its_errors_were_measured(known, drawn):
+    note = "facepairs calibrate default photos/ --out mine"
+    for words in (("verify", *drawn[:2]), ("search", drawn[0], drawn[0].parent)):
+        assert note in in_process(*words).stderr
+        assert note not in in_process(*words, "--quiet").stderr
+        assert note not in in_process(*words, "--json").stderr
+        assert note not in in_process(*words, "--bundle", known).stderr
+
+
+def test_thresholds_on_demand(known, drawn):
+    both = (*drawn[:2], "--bundle", known)
+    score = json.loads(verify(*both, "--json").stdout)["score"]
+    for threshold, code in ((0.0, int(score < 0)), (score, 0), (1, 1), ("-1", 0)):
+        done = verify(*both, "--threshold", threshold, "--json")
+        assert done.returncode == code
+        assert json.loads(done.stdout)["operating_point"]["threshold"] == float(threshold)
+    point = json.loads(verify(*both, "--max-fmr", "0.01", "--json").stdout)["operating_point"]
+    assert (point["max_fmr"], point["threshold"]) == (0.01, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["--max-fmr", "0.02"], "config"),
+        (["--max-fmr", "0.01", "--threshold", "0"], "config"),
+        (["--threshold", "nan"], "config"),
+        (["--threshold", "90"], "config"),
+        (["--prior", "1"], "config"),
+        (["--face", "0"], "usage"),
+        (["--face", "1", "--face", "1", "--face", "1"], "usage"),
+        (["--face", "3"], "config"),
+        (["c.png"], "usage"),
+        (["--show", "a.doc"], "data"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_2(known, drawn, tmp_path, monkeypatch, options, kind):
+    monkeypatch.chdir(tmp_path)
+    words = (*drawn[:2], "--bundle", known, *options)
+    assert json.loads(verify(*words, "--json", check=2).stdout)["error"]["kind"] == kind
+    assert len(verify(*words, check=2).stderr.splitlines()) == 1
+
+
+def test_one_photo_is_not_enough(drawn):
+    for words in ((), drawn[:1]):
+        assert len(verify(*words, check=2).stderr.splitlines()) == 1

@@ -1,0 +1,51 @@
+"""The sampler of the comparison: images are paired with themselves, the rest is inherited."""
+
+import numpy as np
+import pytest
+
+from facepairs.data.sampler import ArticleSamplerForComparison, PairSampler
+
+COUNTS = [1] * 7 + [2, 3, 10]
+FIRST = np.concatenate([[0], np.cumsum(COUNTS)]).astype(np.int64)
+OWNER = np.repeat(np.arange(len(COUNTS)), COUNTS)
+
+
+def block(size=20_000, seed=1, kind=ArticleSamplerForComparison):
+    return kind(FIRST, range(len(COUNTS)), seed).block(0, 0, size)
+
+
+def test_labels_are_right():
+    pairs = block()
+    assert np.array_equal(OWNER[pairs.left] == OWNER[pairs.right], pairs.genuine)
+    assert pairs.genuine.mean() == pytest.approx(0.5, abs=0.015)
+
+
+def test_images_are_paired_with_themselves_as_often_as_chance():
+    pairs = block()
+    itself = (pairs.left == pairs.right)[pairs.genuine]
+    expected = np.mean([1 / count for count in COUNTS])  # .79: seven have nothing but one image
+    assert itself.mean() == pytest.approx(expected, abs=0.02)
+    people = np.bincount(OWNER[pairs.left[pairs.genuine]], minlength=len(COUNTS))
+    assert people / people.sum() == pytest.approx(0.1, abs=0.015)  # uniform over people
+
+
+def test_impostor_pairs_are_those_of_pair_sampler():
+    theirs, ours = block(2000), block(2000, kind=PairSampler)
+    assert np.array_equal(theirs.genuine, ours.genuine)
+    apart = ~ours.genuine
+    assert np.array_equal(theirs.left[apart], ours.left[apart])
+    assert np.array_equal(theirs.right[apart], ours.right[apart])
+    assert not np.array_equal(theirs.left, ours.left)
+
+
+def test_blocks_are_functions_of_seed_and_numbers():
+    one, again, other = block(64), block(64), block(64, seed=2)
+    assert np.array_equal(one.left, again.left)
+    assert np.array_equal(one.right, again.right)
+    assert not np.array_equal(one.left, other.left)
+    assert np.array_equal(block(16).left, one.left[:16])
+
+
+def test_only_allowed_people_occur():
+    pairs = ArticleSamplerForComparison(FIRST, [2, 7, 9], 0).block(3, 4, 500)
+    assert set(OWNER[pairs.left]) | set(OWNER[pairs.right]) == {2, 7, 9}

@@ -1,0 +1,72 @@
+"""Copies, and people with two folders, by invented embeddings."""
+
+import numpy as np
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.likeness import likeness_findings, mean_faces, tells_apart
+
+COUNTS = {"Ann": 3, "Anne": 2, "Bo": 1, "Boo": 1, "Cy": 4, "Di": 1}
+SAME = {"Anne": "Ann", "Boo": "Bo"}  # one person under two names
+RNG = np.random.default_rng(0)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def photos_of(face: np.ndarray, count: int, spread: float = 0.15) -> np.ndarray:
+    """Return photos of a person: float32[count, 256]; two have about the score 1 - spread**2."""
+    return unit(face + spread * unit(RNG.normal(size=(count, len(face)))))
+
+
+def folder(counts: dict[str, int]) -> tuple[FaceIndex, np.ndarray]:
+    listing = [f"{name}/{at}.jpg" for name, count in counts.items() for at in range(count)]
+    faces = {name: unit(RNG.normal(size=256)) for name in counts}
+    rows = [photos_of(faces[SAME.get(name, name)], count) for name, count in counts.items()]
+    return FaceIndex.from_listing(listing), np.concatenate(rows)
+
+
+def found(index: FaceIndex, rows: np.ndarray) -> list[tuple[str, tuple[str, ...], str]]:
+    findings = likeness_findings(index, rows, scale=1.0, offset=0.0)
+    return [(finding.kind, finding.paths, finding.text) for finding in findings]
+
+
+def test_folders_of_one_person_are_proposed_with_photos_to_compare() -> None:
+    index, rows = folder(COUNTS)
+    assert tells_apart(mean_faces(index, rows))
+    (first, second) = found(index, rows)
+    assert first[0] == second[0] == "same_person"
+    assert "Ann, Anne look like one person" in first[2]
+    assert [path.split("/")[0] for path in first[1]] == ["Ann", "Anne"]
+    assert second[1] == ("Bo/0.jpg", "Boo/0.jpg")
+    ann, anne = rows[:3], rows[3:5]
+    likest = (int((ann @ anne.sum(axis=0)).argmax()), int((anne @ ann.sum(axis=0)).argmax()))
+    assert first[1] == (f"Ann/{likest[0]}.jpg", f"Anne/{likest[1]}.jpg")
+
+
+def test_copies_are_grouped_and_files_of_the_same_bytes_left_to_duplicates() -> None:
+    index, rows = folder({"Cy": 5, "Di": 2, "Ed": 2})
+    rows[[1, 3]] = photos_of(rows[0], 2, spread=0.05)  # saved anew
+    rows[6] = rows[5]  # the same bytes
+    assert [finding[:2] for finding in found(index, rows)] == [
+        ("near_duplicate", ("Cy/0.jpg", "Cy/1.jpg", "Cy/3.jpg"))
+    ]
+
+
+def test_photos_that_cannot_be_used_are_left_out() -> None:
+    index, rows = folder({"Ann": 2, "Anne": 2, "Bo": 1, "Cy": 1})
+    rows[[0, 3, 4]] = np.nan
+    ((_, paths, _),) = found(index, rows)
+    assert paths == ("Ann/1.jpg", "Anne/0.jpg")
+    assert found(index, np.full_like(rows, np.nan)) == []
+
+
+def test_in_a_large_folder_more_likeness_is_asked_for() -> None:
+    index, rows = folder({f"Person {at:04}": 1 for at in range(3000)})
+    for copy, spread in ((1000, 0.1), (2000, 0.13)):  # scores of .995 and .992
+        rows[copy] = photos_of(rows[copy - 1], 1, spread)[0]
+    rows[2999] = photos_of(rows[2998], 1, spread=0.265)[0]  # .965
+    assert [paths[0] for _, paths, _ in found(index, rows)] == [
+        "Person 0999/0.jpg",
+        "Person 1999/0.jpg",
+    ]

@@ -1,0 +1,254 @@
+"""What the files of a folder say: every flaw becomes one finding of the right severity."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from drawn.photos import jpeg, put
+from PIL import Image
+
+from facepairs.data.findings import DatasetReport, Finding, SizeCount
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadData
+from facepairs.support.console import Console, showing
+from facepairs.verification.dataset_check import check_dataset
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
+
+
+def check_files(root: Path) -> DatasetReport:
+    """Return what a check says about the files of a folder, whose photos show no faces."""
+    report, index = check_dataset(root, labels=False), FaceIndex.scan(root)
+    faceless = [finding for finding in report.findings if finding.kind == "no_face"]
+    images = {index.find(path) for finding in faceless for path in finding.paths}
+    return replace(
+        report,
+        findings=tuple(finding for finding in report.findings if finding not in faceless),
+        bad_images=tuple(image for image in report.bad_images if image not in images),
+    )
+
+
+def folder(root: Path) -> Path:
+    """Write five good photos of three people, one with a name that is not ASCII."""
+    for at, name in enumerate(("Ann/1.jpg", "Ann/2.jpg", "Bo/1.jpg", "Zoë/1.jpg", "Zoë/2.jpg")):
+        put(root, name, jpeg(at))
+    return root
+
+
+def only(report: DatasetReport, kind: str) -> Finding:
+    found = [finding for finding in report.findings if finding.kind == kind]
+    assert len(found) == 1, report.findings
+    return found[0]
+
+
+def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
+    calls: list[tuple[str, int, int]] = []
+    with showing(Console(progress=lambda phase: lambda *done: calls.append((phase, *done)))):
+        report = check_files(folder(tmp_path))
+    assert report.ok
+    assert report.findings == ()
+    assert report.bad_images == ()
+    counts = report.counts
+    assert (counts.people, counts.images, counts.people_with_one_image) == (3, 5, 1)
+    assert (counts.images_per_person_min, counts.images_per_person_max) == (1, 2)
+    assert counts.images_per_person_median == 2.0
+    assert counts.genuine_pairs == 2
+    assert counts.sizes == (SizeCount(80, 80, 5),)
+    total = sum(path.stat().st_size for path in tmp_path.rglob("*.jpg"))
+    assert counts.megabytes == pytest.approx(total / 1e6, abs=0.001)
+    assert report.fingerprint == check_files(tmp_path).fingerprint
+    first = next(tmp_path.rglob("*.jpg"))
+    first.write_bytes(first.read_bytes()[:-1] + b"\0")
+    assert report.fingerprint != check_files(tmp_path).fingerprint
+    assert calls == [("checking photos", 5, 5)]
+
+
+def test_the_report_is_plain_json_and_the_same_each_time(tmp_path: Path) -> None:
+    folder(tmp_path)
+    for at in range(150):
+        put(tmp_path, f"Cy/{at:03}.jpg", jpeg(at) if at % 7 else b"")
+    one = check_files(tmp_path).to_json()
+    assert one == check_files(tmp_path).to_json()
+    assert json.loads(json.dumps(one)) == one
+    assert one["schema"] == 3
+    assert one["ok"] is False
+    assert one["counts"]["sizes"][0] == {"width_px": 80, "height_px": 80, "images": 133}
+    assert len(one["bad_images"]) == 22
+
+
+def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="no images"):
+        check_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "zero_byte"),
+        (b"<html>404</html>", "not_image"),
+        (jpeg(0)[:-200], "unreadable"),
+    ],
+)
+def test_an_unreadable_file_is_an_error_that_names_it(
+    tmp_path: Path, data: bytes, kind: str
+) -> None:
+    put(folder(tmp_path), "Bo/2.jpg", data)
+    report = check_files(tmp_path)
+    assert not report.ok
+    finding = only(report, kind)
+    assert (finding.severity, finding.paths) == ("error", ("Bo/2.jpg",))
+    assert finding.text.startswith("Bo/2.jpg: ")
+    assert report.bad_images == (FaceIndex.scan(tmp_path).find("Bo/2.jpg"),)
+
+
+def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
+    folder(tmp_path)
+    shutil.copy(tmp_path / "Ann/1.jpg", tmp_path / "Bo/copy.jpg")
+    report = check_files(tmp_path)
+    assert not report.ok
+    finding = only(report, "same_photo_two_people")
+    assert finding.paths == ("Ann/1.jpg", "Bo/copy.jpg")
+    assert "Ann, Bo" in finding.text
+    assert finding.text.endswith(": Ann/1.jpg, Bo/copy.jpg.")
+    assert report.bad_images == ()
+
+
+@needs_posix
+def test_duplicates_of_one_person_include_links(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "Ann/3.jpg").symlink_to(tmp_path / "Ann/1.jpg")
+    (tmp_path / "Ann/4.jpg").hardlink_to(tmp_path / "Ann/1.jpg")
+    report = check_files(tmp_path)
+    finding = only(report, "duplicate")
+    assert finding.severity == "warning"
+    assert finding.paths == ("Ann/1.jpg", "Ann/3.jpg", "Ann/4.jpg")
+    assert finding.text.endswith(": Ann/1.jpg, Ann/3.jpg, Ann/4.jpg.")
+    assert report.ok
+
+
+@needs_posix
+def test_a_person_who_is_a_link_to_another_shares_every_photo(tmp_path: Path) -> None:
+    (folder(tmp_path) / "Ana").symlink_to(tmp_path / "Ann", target_is_directory=True)
+    report = check_files(tmp_path)
+    assert [f.paths for f in report.findings] == [
+        ("Ana/1.jpg", "Ann/1.jpg"),
+        ("Ana/2.jpg", "Ann/2.jpg"),
+    ]
+
+
+def test_two_empty_files_are_no_duplicates(tmp_path: Path) -> None:
+    for name in ("Ann/8.jpg", "Bo/8.jpg"):
+        put(folder(tmp_path), name, b"")
+    assert {finding.kind for finding in check_files(tmp_path).findings} == {"zero_byte"}
+
+
+def test_photos_that_exif_turns_are_no_finding_and_count_by_their_upright_size(
+    tmp_path: Path,
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for at in range(2):
+        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, (70, 80), exif=exif))
+        put(tmp_path, f"Bo/{at}-upright.jpg", jpeg(at + 2, (80, 70)))
+    report = check_files(tmp_path)
+    assert report.findings == ()
+    assert report.counts.sizes == (SizeCount(80, 70, 4),)
+
+
+def test_broken_exif_does_not_make_an_image_bad(tmp_path: Path) -> None:
+    put(tmp_path, "Ann/1.jpg", jpeg(0, exif=b"Exif\0\0II*\0\xff\xff\xff\xff"))
+    assert check_files(tmp_path).findings == ()
+
+
+def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
+    folder(tmp_path)
+    put(tmp_path, "notes.txt", b"x")
+    put(tmp_path, "lost.jpg", jpeg(5))
+    put(tmp_path, "Ann/list.csv", b"x")
+    put(tmp_path, "Ann/3.jp2", b"x")
+    put(tmp_path, "Ann/deeper/3.jpg", jpeg(6))
+    (tmp_path / "Nobody").mkdir()
+    report = check_files(tmp_path)
+    findings = {(f.severity, f.kind, f.paths) for f in report.findings}
+    assert findings == {
+        ("note", "stray_file", ("notes.txt",)),
+        ("warning", "stray_file", ("lost.jpg",)),
+        ("note", "not_image", ("Ann/list.csv",)),
+        ("error", "unsupported", ("Ann/3.jp2",)),
+        ("warning", "nested_folder", ("Ann/deeper",)),
+        ("warning", "empty_person", ("Nobody",)),
+    }
+    severities = [finding.severity for finding in report.findings]
+    assert severities == sorted(severities, key=["error", "warning", "note"].index)
+    assert report.bad_images == ()
+    assert report.counts.images == 5
+
+
+@needs_posix
+@pytest.mark.timeout(20)
+def test_circular_links_broken_links_and_pipes_are_told_apart(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "Around").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "Ann/self").symlink_to(tmp_path / "Ann/self")
+    (tmp_path / "Ann/gone.jpg").symlink_to(tmp_path / "Ann/nowhere.jpg")
+    os.mkfifo(tmp_path / "Ann/pipe.jpg")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "Bo/pipe.jpg").symlink_to(tmp_path / "pipe")
+    findings = {(f.severity, f.kind, f.paths) for f in check_files(tmp_path).findings}
+    assert findings == {
+        ("warning", "symlink_loop", ("Around",)),
+        ("warning", "symlink_loop", ("Ann/self",)),
+        ("error", "broken_link", ("Ann/gone.jpg",)),
+        ("warning", "special_file", ("Ann/pipe.jpg",)),
+        ("warning", "special_file", ("Bo/pipe.jpg",)),
+        ("warning", "special_file", ("pipe",)),
+    }
+
+
+def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:
+    put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
+    put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
+    if len(list(tmp_path.iterdir())) == 1:
+        pytest.skip("this file system folds Unicode forms")
+    assert only(check_files(tmp_path), "same_name").paths == ("Zoe\u0308", "Zo\u00eb")
+
+
+UNPRIVILEGED = """
+import json, os, sys
+from pathlib import Path
+from facepairs.verification.dataset_check import check_dataset
+check_dataset(Path(sys.argv[1]), False)  # imports every plug-in while it has permission
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(json.dumps(check_dataset(Path(sys.argv[1]), False).to_json()))
+"""
+
+
+@needs_posix
+def test_missing_read_permission_is_an_error() -> None:
+    # Root reads everything, so the check runs in a process that has become `nobody`; that one
+    # cannot enter pytest's own temporary folder, nor one that a command made for itself.
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as place:
+        root = folder(Path(place))
+        root.chmod(0o755)
+        put(root, "Shut/1.jpg", jpeg(7))
+        (root / "Ann/1.jpg").chmod(0)
+        (root / "Shut").chmod(0)
+        done = subprocess.run(
+            [sys.executable, "-c", UNPRIVILEGED, place], capture_output=True, text=True, check=False
+        )
+        (root / "Shut").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    shut = [f for f in report["findings"] if f["kind"] == "no_permission"]
+    assert [(f["severity"], f["paths"]) for f in shut] == [
+        ("error", ["Ann/1.jpg"]),
+        ("error", ["Shut"]),
+    ]
+    assert 0 in report["bad_images"]

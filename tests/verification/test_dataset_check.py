@@ -1,0 +1,61 @@
+"""Checking a folder: photos without a face, with several, with small or tilted ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from drawn.scenes import Place, canvas, paste
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.data.findings import DatasetReport
+from facepairs.support.console import Console, showing
+from facepairs.support.progress import ignore_progress
+from facepairs.verification.dataset_check import check_dataset
+
+
+@pytest.fixture(scope="module")
+def photos(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One photo of each kind, of one person each."""
+    root = tmp_path_factory.mktemp("photos")
+    first, second = sorted(faces.glob("*/*.jpg"))[0:8:4]
+    middle = Place(200, 150, 220)
+    pictures = {
+        "Good/1.jpg": paste(canvas(400, 300), first, middle),
+        "None/1.jpg": canvas(400, 300),
+        "Two/1.jpg": paste(paste(canvas(600, 300), first, middle), second, Place(500, 200, 150)),
+        "Small/1.jpg": paste(canvas(400, 300), first, Place(200, 150, 44)),
+        "Tilted/1.jpg": paste(canvas(400, 300), first, middle._replace(roll_deg=40)),
+    }
+    for name, picture in pictures.items():
+        (root / name).parent.mkdir()
+        picture.save(root / name, quality=95)
+    return root
+
+
+def found(report: DatasetReport) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {finding.kind: (finding.severity, finding.paths) for finding in report.findings}
+
+
+def test_every_unusual_face_is_found_once(photos: Path) -> None:
+    phases: list[str] = []
+    with showing(Console(progress=lambda phase: phases.append(phase) or ignore_progress)):
+        report = check_dataset(photos, labels=False)
+    assert found(report) == {
+        "no_face": ("error", ("None/1.jpg",)),
+        "several_faces": ("note", ("Two/1.jpg",)),
+        "small_face": ("error", ("Small/1.jpg",)),
+        "turned_face": ("note", ("Tilted/1.jpg",)),
+    }
+    assert report.bad_images == (1, 2)
+    assert not report.ok
+    assert phases == ["checking photos"]
+
+
+def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
+    make_bundle: Callable[..., Bundle], few_faces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("facepairs.bundles.bundle.FOLDER", make_bundle("embedding").folder)
+    report = check_dataset(few_faces)
+    (finding,) = report.findings
+    assert (finding.severity, finding.kind) == ("note", "labels_unchecked")
+    assert check_dataset(few_faces, labels=False).findings == ()
