@@ -6,6 +6,8 @@ Apart from `config`, because the command line imports this module at every start
 from typing import Literal
 
 MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size of a photo
+# The variables that choose the file in which what is found in photos is kept, or keep nothing.
+PHOTO_CACHE, NO_PHOTO_CACHE = "FACEPAIRS_CACHE", "FACEPAIRS_NO_CACHE"
 
 Model = Literal[
     "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "difference-article"

@@ -253,6 +253,7 @@ def view2_rows(page: Path) -> list[str]:
 
 
 def test_published_view2_figures_follow_from_the_scores():
+    from facepairs.evaluation.metrics.arrays import check_two_classes
     from facepairs.evaluation.metrics.curves import auc
 
     methods = sorted((ROOT / "scripts" / "results").glob("view2*/**/scores.csv"))
@@ -263,7 +264,7 @@ def test_published_view2_figures_follow_from_the_scores():
         assert row, (folder.name, figures)
         with open(folder / "scores.csv", newline="") as handle:
             pairs = [(row["genuine"] == "1", float(row["score"])) for row in csv.DictReader(handle)]
-        genuine, scores = zip(*pairs, strict=True)
+        genuine, scores = check_two_classes(*zip(*pairs, strict=True))
         assert f"| {auc(genuine, scores):.4f} |".replace("0.", ".") in row
 
 

@@ -14,8 +14,8 @@ from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex, Skipped, name_problem, no_images
 from facepairs.errors import BadData
-from facepairs.faces.face_cache import face_cache
 from facepairs.faces.inspection import BATCH, InspectPhotos, collect
+from facepairs.faces.photo_cache import photo_cache
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.pipeline.records.build import ShardPlan, check_request, shard_count, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
@@ -85,7 +85,7 @@ def build_cache_at(
         _check_request(faces, folder, pairs, shards)
         index = index_place(faces)
         read = BeamPath(str(faces)).read_file
-        inspect = InspectPhotos(config.align == "landmarks", face_cache(), read)
+        inspect = InspectPhotos(config.align == "landmarks", photo_cache(), read)
         inspected = ordered_map(inspect, batches(index.names(), BATCH))
         records = collect(inspected, len(index), progress("finding faces"))
         table = PhotoTable.of(records, len(index), config.align)

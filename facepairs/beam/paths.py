@@ -197,7 +197,9 @@ def remote_errors(*places: Place) -> Iterator[None]:
         place = error.filename or " or ".join(map(str, places))
         raise BadData(f"{place}: {error.strerror}; check the place and its access") from None
     except FacepairsError as error:
-        text = str(error)
+        text = error.message
         for place in places:
             text = text.replace(str(stand_in(place)), str(place))
-        raise type(error)(text) from error
+        named = type(error)(text)
+        named.arguments = error.arguments
+        raise named from error

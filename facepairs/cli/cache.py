@@ -1,4 +1,4 @@
-"""`facepairs cache build`."""
+"""`facepairs cache build | forget`."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from facepairs.cli.shared.output import (
 from facepairs.support.words import counted
 
 app = typer.Typer(
-    help="Keep sampled pairs in TFRecord files.",
+    help="Keep sampled pairs in TFRecord files; forget what was found in photos.",
     epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 20000",
     no_args_is_help=True,
 )
@@ -68,3 +68,17 @@ def build(
     ]
     values = {"out": out, "bytes": size, "manifest": manifest.to_json(), "schema": 1}
     print_result(json, values, rows)
+
+
+@app.command(epilog="Example: facepairs cache forget")
+def forget(json: Json = False) -> None:
+    """Delete what all commands found in photos and kept: places of faces, and embeddings.
+
+    It is found again when it is needed. Galleries, scores and bundles stay.
+    """
+    from facepairs.faces.photo_cache import photo_cache
+
+    cache = photo_cache()
+    deleted = cache.forget()
+    values = {"photo_cache": str(cache.path), "deleted": deleted, "schema": 1}
+    print_result(json, values, [("deleted" if deleted else "nothing at", str(cache.path))])

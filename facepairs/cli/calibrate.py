@@ -50,10 +50,11 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
     rows += [
         ("verify decides", f"{point.label}: score {point.threshold:.4f} and above"),
         ("errors", point.describe()),
-        ("on others", OTHERS),
         ("probability", f"one half at score {result.bundle.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE on these pairs)"),
     ]
+    if not result.kept_former:
+        rows.append(("on others", OTHERS))
     if result.auc is not None:
         text = f"adapted: AUC {result.auc:.4f} on people they were not adapted to"
         rows.append(("embeddings", f"{text}, {result.auc_before:.4f} before"))

@@ -64,7 +64,7 @@ def evaluate(
     from facepairs.evaluation.sources.find import find_sources
     from facepairs.verification.provenance import check_scores_file
 
-    find_sources(sources, None)  # refuses what cannot be measured
+    find_sources(sources)  # refuses what cannot be measured
     require_extras(["measure"], "this measurement")
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"{report}: use a name that ends in .html", "report")

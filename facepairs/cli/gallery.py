@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -61,17 +61,17 @@ Encrypt = Annotated[
 ]
 
 
-def _open(
-    place: str, bundle: str, write: bool = False, encrypt: bool = False, **options: Any
-) -> "OpenGallery":
+def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
     from facepairs.gallery.stores.find import is_database
+    from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verifier import Verifier
 
     if not write and not is_database(place) and not Path(place).is_file():
         return Gallery(place)  # names what is missing, before a model is opened
     passphrase = _new_passphrase(place) if encrypt else _ask()
-    return Gallery(place, Verifier.load(bundle, **options), write, passphrase)
+    verifier = Verifier.load(bundle, threads=1) if write else QuickVerifier.load(bundle)
+    return Gallery(place, verifier, write, passphrase)
 
 
 def _ask(confirm: bool = False) -> Callable[[], str]:
@@ -124,7 +124,7 @@ def add(
         raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
     paths = [] if name is None else [photo_path(photo) for photo in photos]
     progress = progress_display(json)("enrolling photos")
-    with _open(gallery, bundle, write=True, encrypt=encrypt, threads=1) as known:
+    with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
         if name is None:
             enrolment = known.add_folder(photos[0], forget_after, any_quality, progress)
         else:
@@ -176,7 +176,7 @@ def identify(
     such as no face, 3 no verdict: a face of less than 24 pixels, or a model without known errors.
     """
     path = photo_path(photo)
-    with _open(gallery, bundle, quick=True) as known:
+    with _open(gallery, bundle) as known:
         found = known.identify(path, max_fpir, threshold)
         if found.same_photo is not None:
             log(_describe_enrolled(found.same_photo))
@@ -220,7 +220,7 @@ def verify_as(
     from facepairs.verification.verdict import verdict_rows
 
     path = photo_path(photo)
-    with _open(gallery, bundle, quick=True) as known:
+    with _open(gallery, bundle) as known:
         point = known.verifier.operating_point(threshold, max_fmr)
         verdict = known.verify_as(name, path, point)
         same_photo = known.enrolled_as(path)

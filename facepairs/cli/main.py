@@ -20,7 +20,7 @@ import typer
 from typer import Option
 
 import facepairs
-from facepairs.choices import MAX_MEGAPIXELS
+from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.failures import (
     describe_shortage,
     is_usage_error,
@@ -35,6 +35,7 @@ from facepairs.cli.shared.output import (
     log,
     print_error,
     progress_display,
+    show_warnings,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
 from facepairs.errors import FacepairsError, one_line
@@ -51,14 +52,18 @@ OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go
 STREAMED = ("evaluate", "bench", "score", "search")  # whose Path of an output may be `-`
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
+    "cache forget": (),
     **dict.fromkeys(("calibrate", "group"), ("measure",)),
     "serve": ("serve",),
 }
 FLAG: dict[str, Any] = {"is_flag": True, "default": False}
 WHOLE: dict[str, Any] = {"type": int}
+FILE: dict[str, Any] = {"type": str, "metavar": "FILE"}
 EVERYWHERE = {  # options of every command, before or after its name: what they set, and their kind
     "--quiet": (QUIET, FLAG, "Print nothing on stderr but errors."),
     "--verbose": (VERBOSE, FLAG, "Show warnings and logs of libraries."),
+    "--cache": (PHOTO_CACHE, FILE, "Keep what is found in photos in this file."),
+    "--no-cache": (NO_PHOTO_CACHE, FLAG, "Keep nothing of what is found in photos."),
     "--max-megapixels": (MAX_MEGAPIXELS, WHOLE, "Read photos of up to this size.  [default: 52]"),
 }
 
@@ -95,7 +100,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     paths = {parameter.name for parameter in command.params if hasattr(parameter.type, "dir_okay")}
     children = getattr(command, "commands", {})
     if not children:
-        extras = NEEDS.get(words[1], ())
+        extras = NEEDS.get(" ".join(words[1:]), NEEDS.get(words[1], ()))
         flags = {
             one.name: one.opts[0] if one.param_type_name == "option" else one.human_readable_name
             for one in command.params
@@ -183,6 +188,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             variable, kind, _ = EVERYWHERE[option]
             os.environ[variable] = "1" if kind is FLAG else value or following
     silence_libraries()
+    show_warnings()
     code = 0
     try:
         code = _run(arguments, "--json" in ours)

@@ -52,7 +52,7 @@ def score(
     Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
     --root may be a gs://, s3:// or hdfs:// place.
     """
-    from facepairs.beam.verify_pairs import verify_pairs_at
+    from facepairs.beam.score_list import score_list_at
     from facepairs.bundles.calibration import check_prior, describe_prior
     from facepairs.verification.provenance import check_scores_file
     from facepairs.verification.verifier import Verifier
@@ -61,13 +61,12 @@ def score(
     check_prior(prior)
     verifier = Verifier.load(bundle, threads=1)
     point = verifier.operating_point(threshold, max_fmr)
-    report = verify_pairs_at(
+    report = score_list_at(
         verifier,
         pairs,
         out,
         point,
         root,
-        resume=True,
         progress=progress_display(json),
         runner=runner,
         beam_options=beam or [],

@@ -23,6 +23,7 @@ from facepairs.support.places import check_output_file
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
     from facepairs.faces.align import AlignedFace
+    from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -66,8 +67,8 @@ def verify(
     3 no verdict: a face of less than 24 pixels, or a model without a threshold.
     """
     from facepairs.bundles.calibration import check_prior
+    from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verdict import verdict_rows
-    from facepairs.verification.verifier import Verifier
 
     photos = photo_path(left), photo_path(right)
     if len(face or ()) > 2:
@@ -78,7 +79,7 @@ def verify(
 
         picture_format(show)
         check_output_file(show, MARK)
-    verifier = Verifier.load(bundle, quick=True)
+    verifier = QuickVerifier.load(bundle)
     point = verifier.operating_point(threshold, max_fmr)
     try:
         verdict = _compare(verifier, *photos, point, prior, face)
@@ -104,7 +105,7 @@ def verify(
 
 
 def _compare(
-    verifier: "Verifier",
+    verifier: "QuickVerifier",
     left: Path,
     right: Path,
     point: "OperatingPoint",
@@ -112,12 +113,13 @@ def _compare(
     numbers: list[int] | None,
 ) -> "Verdict":
     """Compare the most prominent faces, or those of the given numbers."""
-    if not numbers:
-        return verifier.compare_faces(left, right, point, prior, every=False)[0]
-    a, b = numbers[0], numbers[1] if len(numbers) > 1 else 1
-    one = verifier.align_face(left, position=a - 1)
-    other = verifier.align_face(right, position=b - 1)
-    return verifier.compare_aligned([one], [other], point, prior)[0]
+    from facepairs.faces.align import chosen_face
+
+    a, b = [*(numbers or ()), 1, 1][:2]
+    faces = verifier.detect_both(left, right, every=bool(numbers))
+    one = chosen_face(faces[0], a - 1, str(left))
+    other = chosen_face(faces[1], b - 1, str(right))
+    return verifier.verify_faces(one, other, point, prior)
 
 
 def _draw_failure(
@@ -133,6 +135,6 @@ def _draw_failure(
 
 def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
     try:
-        return verifier.align_faces(photo)[0]
+        return verifier.detect(photo, every=False)[0]
     except BadImage:
         return None

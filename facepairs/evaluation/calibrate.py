@@ -20,7 +20,7 @@ from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.by_group import group_errors
+from facepairs.evaluation.error_rates import group_errors
 from facepairs.evaluation.fitting import is_no_better, lookalikes
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
@@ -191,7 +191,8 @@ def _calibrate(
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
     if groups and measured.errors:
-        rows, _ = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
+        rows, small = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
+        notes += [f"warning: {line}" for line in small]
         errors = msgspec.structs.replace(measured.errors, groups=rows)
         measured = msgspec.structs.replace(measured, errors=errors)
     before = operating_point(model)

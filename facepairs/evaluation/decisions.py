@@ -5,31 +5,26 @@ part of the pairs is decided with a threshold chosen on the other parts.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, GIVEN, OperatingPoint
-from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, OperatingPoint
+from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
 from facepairs.evaluation.metrics.thresholds import best_threshold
 
 
 class ThresholdFrom(StrEnum):
-    """Where the thresholds of decisions come from, in words."""
+    """Where the thresholds of decisions come from."""
 
-    CALLER = "given by the caller"
-    VERIFIER = "the bundle's own"
-    SIDECAR = "the model's own, recorded beside the scores"
-    OTHER_FOLDS = "each fold's from the other folds, LFW's standard rule"
-    OTHER_HALF = "each half's from the other half of the pairs"
-    OWN_NETWORKS = "each fold's from its own network"
-    FILE = "decided as in the file"
-    PROMISE = "promised by the model"
+    MODEL = "model"
+    FILE = "file"
+    OTHER_FOLDS = "other_folds"
+    OTHER_HALF = "other_half"
+    OWN_NETWORKS = "own_networks"
 
 
 # Of the random order of `halves`; any other key would be as fair. Its words are those of
@@ -61,7 +56,7 @@ class Decisions:
 def decide_at(
     score: Floats,
     point: OperatingPoint,
-    source: ThresholdFrom = ThresholdFrom.PROMISE,
+    source: ThresholdFrom = ThresholdFrom.MODEL,
     parts: Ints | None = None,
     by_pair: Floats | None = None,
 ) -> Decisions:
@@ -75,44 +70,31 @@ def decide_at(
 def decide(
     genuine: Bools,
     score: Floats,
-    threshold: float | Mapping[int, float] | None,
+    threshold: float | None,
     fold: npt.ArrayLike | None = None,
-    source: ThresholdFrom = ThresholdFrom.CALLER,
 ) -> Decisions:
     """Decide each pair without a threshold that it took part in choosing.
 
     Args:
         genuine: bool[N].
         score: float64[N].
-        threshold: One for all pairs, or one for each fold number. With None, each part of the pairs
-            gets the most accurate threshold of the other parts: the folds where there are two or
-            more, and otherwise two halves drawn by position and class, never by score. Halves may
-            share people.
+        threshold: The model's own, for all pairs. With None, each part of the pairs gets the most
+            accurate threshold of the other parts: the folds where there are two or more, and
+            otherwise two halves drawn by position and class, never by score. Halves may share
+            people.
         fold: int[N], or None.
-        source: Where a single threshold comes from.
 
     Raises:
         NotEnough: A class is too rare outside one of the parts.
-        BadData: `fold` does not have one number for each pair, or a fold has no threshold.
-        BadConfig: The threshold is not finite.
+        BadData: `fold` does not have one number for each pair.
     """
-    if isinstance(threshold, Mapping):
-        folds = check_folds(fold, len(score))
-        by_pair = np.empty(len(score))
-        for number, members in _members_of_folds(folds, threshold, "threshold"):
-            by_pair[members] = threshold[number]
-        point = OperatingPoint(None, BALANCED)
-        return decide_at(score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)
     parts, are_folds = parts_of(genuine, fold)
     if threshold is None:
         by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
         source = ThresholdFrom.OTHER_FOLDS if are_folds else ThresholdFrom.OTHER_HALF
         return decide_at(score, OperatingPoint(None, CHOSEN), source, parts, by_pair)
-    if not math.isfinite(threshold):
-        raise BadConfig(f"threshold is {threshold}; give a finite number")
-    name = GIVEN if source is ThresholdFrom.CALLER else BALANCED
-    point = OperatingPoint(float(threshold), name)
-    return decide_at(score, point, source, parts if are_folds else None)
+    point = OperatingPoint(float(threshold), BALANCED)
+    return decide_at(score, point, parts=parts if are_folds else None)
 
 
 def decisions_of_file(
@@ -132,31 +114,28 @@ def decisions_of_file(
     elif threshold is None:
         threshold = float(score.min()) if accepted.all() else math.nextafter(score.max(), math.inf)
     parts, are_folds = parts_of(accepted, fold)
-    by_pair = np.full(len(score), threshold)
     follows = ((score >= threshold) == accepted).all()
     return Decisions(
         point=OperatingPoint(threshold if follows else None, FILE),
         accepted=accepted,
-        by_pair=by_pair,
+        by_pair=np.full(len(score), threshold),
         source=ThresholdFrom.FILE,
         parts=parts if are_folds else None,
     )
 
 
 def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: bool) -> Floats:
-    counts = int(genuine.sum()), int((~genuine).sum())
-    if not are_folds and min(counts) < 2:
-        raise NotEnough(
-            "without a threshold, half of the pairs sets it for the other half: needs 2 genuine "
-            f"and 2 impostor pairs, has {counts[0]} and {counts[1]}"
-        )
     by_pair = np.empty(len(score))
     for number in np.unique(parts).tolist():
         held_out = parts == number
-        try:
-            by_pair[held_out] = best_threshold(genuine[~held_out], score[~held_out])
-        except NotEnough as error:
-            raise NotEnough(f"the pairs outside fold {number} set its threshold: {error}") from None
+        others = genuine[~held_out]
+        if others.all() or not others.any():
+            place = f"outside fold {number}" if are_folds else "of each half"
+            raise NotEnough(
+                f"without a threshold, the pairs {place} set that of the others; they are "
+                f"{int(others.sum())} genuine and {int((~others).sum())} impostor: give more pairs"
+            )
+        by_pair[held_out] = best_threshold(others, score[~held_out])
     return by_pair
 
 
@@ -198,38 +177,3 @@ def halves(genuine: Bools) -> Ints:
         members = np.flatnonzero(genuine == label)
         half[members[np.argsort(keys[members], kind="stable")]] = np.arange(len(members)) % 2 + 1
     return half
-
-
-def calibrated_probability(
-    score: Floats,
-    fold: npt.ArrayLike | None,
-    calibration: Calibration | Mapping[int, Calibration] | None,
-) -> Floats | None:
-    """Return the probability of each pair, float64[N], by one calibration or that of its fold.
-
-    Args:
-        score: float64[N].
-        fold: int[N], needed when there is a calibration for each fold.
-        calibration: One for all pairs, one for each fold, or None.
-
-    Raises:
-        BadData: A fold has no calibration.
-    """
-    if not isinstance(calibration, Mapping):
-        return None if calibration is None else calibration.probability(score)
-    probability = np.empty(len(score))
-    folds = check_folds(fold, len(score))
-    for number, members in _members_of_folds(folds, calibration, "calibration"):
-        probability[members] = calibration[number].probability(score[members])
-    return probability
-
-
-def _members_of_folds(
-    folds: Ints, values: Mapping[int, object], what: str
-) -> list[tuple[int, Bools]]:
-    """Return the number and the pairs of each fold; BadData where a fold has no value."""
-    numbers = np.unique(folds).tolist()
-    missing = [number for number in numbers if number not in values]
-    if missing:
-        raise BadData(f"fold {missing[0]} has scores and no {what}")
-    return [(number, folds == number) for number in numbers]

@@ -5,16 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from facepairs.bundles.rates import Rate
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
-from facepairs.evaluation.identification import IdentificationFigures, measure_identification
-from facepairs.evaluation.measurement import (
-    Measurement,
-    measure_model,
-    measure_scores,
-    measure_view2,
-)
+from facepairs.evaluation.identification import measure_identification
+from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
 from facepairs.evaluation.pair_scores import ScoredPairs, refuse_unusable, score_pairs
@@ -26,7 +22,7 @@ from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
 from facepairs.evaluation.sources.known_people import known_in_selection
 from facepairs.evaluation.sources.origin import model_facts
-from facepairs.evaluation.summary import Summary
+from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
@@ -41,8 +37,8 @@ if TYPE_CHECKING:
 Place = str | Path
 Source = Place | Verifier
 
-SCHEMA = 4
 FEW_PEOPLE = 30  # `train` warns below, too
+ERRORS = ("fmr", "lookalike_fmr", "fnmr")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,41 +46,23 @@ class Evaluation:
     """One measurement, or several that were compared; printed, the tables of `facepairs evaluate`.
 
     Attributes:
-        measurements: All on the same pairs in the same order.
+        measurements: All on the same pairs; those of scores files keep their order.
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were scored here, if any were.
-        left_out: What is wrong with a photo that was left out of the pairs, if any was.
-        notes: What limits the figures of all, one line each.
+        warnings: What limits the figures, one line each.
     """
 
     measurements: tuple[Measurement, ...]
     comparison: Comparison | None
     data: Path | None
     selection: PairSelection | None
-    left_out: str = ""
-    notes: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
 
     @property
     def summary(self) -> Summary:
         """The figures of the verifier, or of the first one of several."""
         return self.measurements[0].summary
-
-    @property
-    def warnings(self) -> list[str]:
-        """What limits the figures, one line each."""
-        found = [*self.notes, *(line for one in self.measurements for line in one.warnings)]
-        lines = list(dict.fromkeys(found))  # of several verifiers, much is true of the pairs
-        if self.selection is not None and self.selection.photos_left_out:
-            photos, pairs = self.selection.photos_left_out, self.selection.pairs_left_out
-            lines.append(
-                f"left out: {counted(photos, 'unusable photo')}, in {counted(pairs, 'pair')}, such "
-                f"as {self.left_out}"
-            )
-        people = self.summary.people
-        if people is not None and people < FEW_PEOPLE:
-            lines.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
-        return lines
 
     def __repr__(self) -> str:
         names = ", ".join(one.name for one in self.measurements)
@@ -172,26 +150,17 @@ class Evaluation:
 
 def _figures_row(one: Measurement) -> dict[str, object]:
     """Return the name of a verifier and its plain figures."""
-    summary, errors = one.summary, one.summary.point.errors
-    rates = {
-        "balanced_accuracy": summary.balanced_accuracy,
-        "accuracy": summary.accuracy,
-        "lfw_accuracy": summary.lfw_accuracy,
-        "fmr": errors.fmr,
-        "lookalike_fmr": errors.lookalike_fmr,
-        "fnmr": errors.fnmr,
-        "auc": summary.auc,
-        **{f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far},
-    }
-    plain = {
-        name: value
-        for name, value in vars(summary).items()
-        if name not in rates and not isinstance(value, list | dict | IdentificationFigures)
-    }
-    row: dict[str, object] = {"verifier": one.name, "threshold": summary.point.threshold, **plain}
-    for name, rate in rates.items():
-        low, high = rate.interval if rate else (None, None)
-        row |= {name: rate and rate.value, f"{name}_low": low, f"{name}_high": high}
+    summary = one.summary
+    figures: dict[str, object] = {"threshold": summary.point.threshold, **vars(summary)}
+    figures |= {name: getattr(summary.point.errors, name) for name in ERRORS}
+    figures |= {f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far}
+    row: dict[str, object] = {"verifier": one.name}
+    for name, value in figures.items():
+        if isinstance(value, Rate):
+            low, high = value.interval
+            row |= {name: value.value, f"{name}_low": low, f"{name}_high": high}
+        elif value is None or isinstance(value, str | int | float):
+            row[name] = value
     return row
 
 
@@ -202,9 +171,7 @@ def evaluate(
     protocol: str | None = None,
     lists: Place | None = None,
     pairs: Place | None = None,
-    scores: Place | None = None,
     scores_out: Place | None = None,
-    threshold: float | None = None,
     groups: Place | None = None,
     identification: bool = False,
     skip_bad: bool = False,
@@ -224,9 +191,7 @@ def evaluate(
         protocol: Which pairs: `heldout`, `view1` or `view2`; by default as the bundle was trained.
         lists: Folder of LFW's official lists.
         pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
-        scores: A scores file to read; refused with a verifier.
         scores_out: Scores file to write, for a single verifier.
-        threshold: For a single scores file.
         groups: Groups of people (CSV person,group), to measure the errors within them.
         identification: Also measure how well people of `data` whom the verifiers do not know are
             identified, see `facepairs.evaluation.identification`.
@@ -244,7 +209,7 @@ def evaluate(
     require_extras(["measure"], "facepairs.evaluate")
     words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
     words += [] if data is None else [str(data)]
-    score_sources, folder = find_sources(words, _path(scores))
+    score_sources, folder = find_sources(words)
     for_models = {
         "protocol": protocol,
         "pairs": pairs,
@@ -252,7 +217,7 @@ def evaluate(
         "identification": identification,
         "skip_bad": skip_bad,
     }
-    _check_arguments([source.kind for source in score_sources], threshold, for_models)
+    _check_arguments([source.kind for source in score_sources], for_models)
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
@@ -265,11 +230,10 @@ def evaluate(
         for source, model in models.items():  # refuses pairs of known people before it reads photos
             known[source], lines = known_in_selection(model, source.path, selection)
             warnings += lines
-        index = selection.index
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
-        identified = (
-            measure_identification(models, index, skip_bad, progress) if identification else {}
-        )
+        identified = {}
+        if identification:
+            identified = measure_identification(models, selection.index, skip_bad, progress)
         for source, model in models.items():
             one = measure_model(
                 source, model, selection, scored[source], known[source], people_groups
@@ -280,34 +244,36 @@ def evaluate(
             if scores_out is not None:
                 write_scores(Path(scores_out), one.scores, one.provenance)
     for source in score_sources:
-        if source.kind == "view2":
-            measured[source] = measure_view2(source, people_groups)
-        elif source.kind == "scores":
-            measured[source] = measure_scores(source, threshold, people_groups)
-    first, *others = (measured[source] for source in score_sources)
-    measurements = (first, *(_in_order_of(first, one) for one in others))
+        if source not in models:
+            measured[source] = measure_scores(source, people_groups)
+    measurements = tuple(measured[source] for source in score_sources)
+    comparison = _compare(measurements, progress) if len(measurements) > 1 else None
+    first = measurements[0]
     if people_groups is not None:
         warnings.append(_describe_unknown(people_groups, selection, first))
-    comparison = _compare(measurements, progress) if others else None
-    return Evaluation(
-        measurements, comparison, folder, selection, left_out, tuple(filter(None, warnings))
-    )
-
-
-def _in_order_of(first: Measurement, one: Measurement) -> Measurement:
-    """Return a measurement with its pairs in the order of another one."""
-    return one.take(match_pairs(first.scores, one.scores, (first.source, one.source)))
+    warnings += [line for one in measurements for line in one.warnings]
+    warnings.append(left_out)
+    people = first.summary.people
+    if people is not None and people < FEW_PEOPLE:
+        warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
+    lines = [line for line in dict.fromkeys(warnings) if line]  # several may share a warning
+    return Evaluation(measurements, comparison, folder, selection, lines)
 
 
 def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> Comparison:
-    first = measurements[0]
+    """Compare verifiers on the first one's pairs, in its order."""
+    first = measurements[0].scores
+    orders = [
+        match_pairs(first, one.scores, (measurements[0].source, one.source)) for one in measurements
+    ]
+    ordered = list(zip(measurements, orders, strict=True))
     return compare(
         [one.name for one in measurements],
-        first.scores.genuine,
-        [one.scores.score for one in measurements],
-        [one.accepted for one in measurements],
+        first.genuine,
+        [one.scores.score[order] for one, order in ordered],
+        [one.accepted[order] for one, order in ordered],
         FARS,
-        first.scores.people,
+        first.people,
         progress=progress("comparing"),
     )
 
@@ -340,31 +306,31 @@ def _score_photos(
     """Score the same pairs with every model.
 
     Returns:
-        The pairs whose photos all models can use, their scores by each model, and what is wrong
-        with a photo that was left out.
+        The pairs whose photos all models can use, their scores by each model, and a warning about
+        photos that were left out.
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
     """
-    index, pairs = selection.index, selection.pairs
     errors: dict[int, str] = {}
     scored = {}
     for source, model in models.items():
         display = progress(f"{describe_scoring(model)} with {source.name}")
-        scored[source] = score_pairs(Verifier(model), index, pairs, display, errors)
+        verifier = Verifier(model)
+        scored[source] = score_pairs(verifier, selection.index, selection.pairs, display, errors)
     refuse_unusable(errors, skip_bad)
     if not errors:
         return selection, scored, ""
-    usable = {source: one.without_photos(errors) for source, one in scored.items()}
-    return selection.without_photos(errors), usable, errors[min(errors)]
+    usable = selection.without_photos(errors)
+    left_out = (
+        f"left out: {counted(usable.photos_left_out, 'unusable photo')}, in "
+        f"{counted(usable.pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
+    )
+    return usable, {source: one.without_photos(errors) for source, one in scored.items()}, left_out
 
 
-def _check_arguments(
-    kinds: list[Kind], threshold: float | None, for_models: Mapping[str, object]
-) -> None:
+def _check_arguments(kinds: list[Kind], for_models: Mapping[str, object]) -> None:
     """Raise BadConfig for an argument that has no meaning for the kinds of the sources."""
-    if threshold is not None and kinds != ["scores"]:
-        raise BadConfig("only a single scores file is measured at a given threshold", "threshold")
     given = [name for name, value in for_models.items() if value]
     if given and "model" not in kinds:
         raise BadConfig("scores have their pairs already; give a verifier and photos", *given)

@@ -14,8 +14,8 @@ from facepairs.bundles.measured import Measured
 from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
-from facepairs.evaluation.by_group import errors_by_group
 from facepairs.evaluation.decisions import parts_of
+from facepairs.evaluation.error_rates import errors_by_group
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.intervals import (
     clopper_pearson,

@@ -172,34 +172,44 @@ def _entropy(count: Floats) -> float:
     return float(-(share * np.log(share)).sum())
 
 
-def measure_grouping(embeddings: ScoreArray, person: Ints, errors: ErrorTable) -> GroupErrors:
+def measure_grouping(
+    embeddings: ScoreArray, person: Ints, errors: ErrorTable, part: Ints | None = None
+) -> GroupErrors:
     """Measure how often grouping puts strangers together.
 
     Args:
         embeddings: float32[N, D], rows of length 1.
         person: int64[N], whom each face shows; two people at least.
         errors: The errors of two photos; they say which heights are worth measuring.
+        part: int64[N], the heap of each face where there are several: pairs of two heaps do not
+            count. None for one heap.
     """
     rows = zip(errors.thresholds, errors.fmr, strict=True)
     most = 1 - next((at for at, row in rows if row[0] <= LARGEST_FMR), errors.thresholds[-1])
     cuts = np.linspace(most / 4, most, CUTS).round(6).tolist()
-    merges = average_linkage(embeddings, cuts[-1])
-    found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
-    people = found[0].people
-    drawn = [np.ones(people), *_draws(people)]
-    shares = np.array([[_linked(cells, draw) for cells in found] for draw in drawn])
-    pairs = round(found[0].pairs(drawn[0])[2])
-    groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
-    mixed = [cells.mixed_groups() for cells in found] / np.maximum(1, groups * (groups - 1) / 2)
+    number = np.zeros(len(person), np.int64) if part is None else part
+    heaps = [np.flatnonzero(number == at) for at in np.unique(number)]
+    joined, all_pairs = np.zeros((1 + DRAWS, CUTS)), np.zeros(1 + DRAWS)
+    mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
+    for heap in heaps:
+        merges = average_linkage(embeddings[heap], most)
+        found = [Cells.of(person[heap], merges.labels(cut)) for cut in cuts]
+        people = found[0].people
+        drawn = [np.ones(people), *_draws(people)]
+        counts = np.array([[cells.pairs(draw)[2:] for cells in found] for draw in drawn])
+        joined += counts[:, :, 1]
+        all_pairs += counts[:, 0, 0]
+        mixed += [cells.mixed_groups() for cells in found]
+        groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
+        group_pairs += groups * (groups - 1) / 2
+        people_pairs += people * (people - 1) // 2
+    pairs = round(all_pairs[0])
+    if not pairs:
+        raise NotEnough("grouping needs two people to be measured, has one")
+    shares = joined / np.maximum(all_pairs, 1)[:, None]
     return GroupErrors(
         impostor_pairs=pairs,
         cuts=tuple(cuts),
-        linked=measured_rates(shares, pairs, people * (people - 1) // 2),
-        mixed=tuple(np.minimum(1, mixed).round(10).tolist()),
+        linked=measured_rates(shares, pairs, people_pairs),
+        mixed=tuple(np.minimum(1, mixed / np.maximum(1, group_pairs)).round(10).tolist()),
     )
-
-
-def _linked(cells: Cells, drawn: Floats) -> float:
-    """Return the share of impostor pairs that are in one group."""
-    *_, impostor, joined = cells.pairs(drawn)
-    return _ratio(joined, impostor, 0.0)

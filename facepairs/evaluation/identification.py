@@ -11,27 +11,23 @@ References:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.rates import (
-    HasThresholds,
-    Rate,
-    identification_point,
-)
+from facepairs.bundles.rates import HasThresholds, Rate, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import DRAWS, beta_interval, wider
-from facepairs.evaluation.pair_scores import refuse_unusable
+from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
+from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.loading import Model
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
@@ -40,7 +36,8 @@ MOST_ENROLLED = 3
 FPIRS = (0.01, 0.1)
 RANKS = (1, 2, 3, 5, 10, 20)
 DIGITS = 12  # of a rate; sums of weights end a little above or below 1
-OWN, GALLERY = "these strangers", "gallery identify"
+OWN: Final = "strangers"
+GALLERY: Final = "gallery"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +46,9 @@ class IdentificationPoint:
 
     Attributes:
         max_fpir: The false-positive identification rate that was asked for.
-        set_by: `these strangers`, whose highest scores give the threshold, a point of a curve; or
-            `gallery identify`, from the model's own errors and the number of enrolled photos.
+        set_by: `strangers`, whose highest scores here give the threshold, a point of a curve; or
+            `gallery`, as `gallery identify` sets it, from the model's own errors and the number of
+            enrolled photos.
         threshold: None where the data or the model do not support the rate.
         fpir: Share of strangers taken for somebody (false-positive identification rate).
         dir: Share of known people who rank first and reach the threshold (detection and
@@ -59,7 +57,7 @@ class IdentificationPoint:
     """
 
     max_fpir: float
-    set_by: str
+    set_by: Literal["strangers", "gallery"]
     threshold: float | None = None
     fpir: Rate | None = None
     dir: Rate | None = None
@@ -143,7 +141,7 @@ def measure_identification(
     embedded: dict[ScoreSource, tuple[Verifier, ScoreArray]] = {}
     for source, model in models.items():
         verifier, display = Verifier(model), progress(f"embedding all people with {source.name}")
-        rows = embed_files(verifier, index.paths, images, progress=display, errors=errors)
+        rows = embed_images(verifier, index, images, display, errors)
         embedded[source] = verifier, rows
     refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))
@@ -151,7 +149,7 @@ def measure_identification(
     split = split_people(person)
     return {
         source: identification_figures(
-            models[source], rows[usable], person, split, verifier.scorer.compare
+            models[source], rows[usable], person, split, verifier.compare
         )
         for source, (verifier, rows) in embedded.items()
     }
@@ -238,7 +236,7 @@ def identification_figures(
     drawn = np.round([figures(*_draw(counts, draw)) for draw in range(DRAWS)], DIGITS)
     of = [counts[0]] * len(ranks) + [counts[1], counts[0]] * len(points)
     rates = [
-        Rate(float(rate), wider(beta_interval(float(rate) * count, count), column))
+        Rate(float(rate), wider(clopper_pearson(float(rate) * count, count), column))
         for rate, count, column in zip(measured, of, drawn.T, strict=True)
     ]
     pairs = rates[len(ranks) :]
@@ -285,14 +283,8 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
 
 
 def _at_promise(model: HasThresholds, fpir: float, enrolled: int) -> IdentificationPoint:
-    reason, threshold = "the model brings no measured errors", None
-    try:
+    threshold, reason = None, f"too few pairs behind the model's errors for {enrolled:,} photos"
+    with suppress(NotEnough):
         threshold = identification_point(model, fpir, enrolled).threshold
-    except NotEnough:
-        reason = f"too few pairs behind the model's errors for {enrolled:,} photos"
-    return IdentificationPoint(
-        max_fpir=fpir,
-        set_by=GALLERY,
-        threshold=threshold,
-        reason="" if threshold is not None else reason,
-    )
+        reason = "" if model.errors else "the model brings no measured errors"
+    return IdentificationPoint(max_fpir=fpir, set_by=GALLERY, threshold=threshold, reason=reason)

@@ -1,11 +1,13 @@
 """`Measurement`: the scores of one verifier and their figures, wherever the scores come from."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import (
@@ -18,17 +20,16 @@ from facepairs.bundles.rates import (
 )
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.by_group import cluster_errors, group_errors
 from facepairs.evaluation.decisions import (
     Decisions,
     ThresholdFrom,
-    calibrated_probability,
     decide,
     decide_at,
     decisions_of_file,
 )
+from facepairs.evaluation.error_rates import cluster_errors, group_errors
 from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
+from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
@@ -41,16 +42,13 @@ from facepairs.evaluation.sources.origin import (
     read_alignment,
     read_result,
 )
-from facepairs.evaluation.summary import Summary, summarise_decisions
+from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.extras import require_extras
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 
 if TYPE_CHECKING:
     import pandas
-
-OWN_PROBABILITY = "the verifier's own"
-REFITTED = "fitted here, for each part of the pairs on the other parts"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,8 +62,9 @@ class Measurement:
         summary: The figures.
         accepted: bool[N], the decisions of the summary.
         threshold: float64[N], what each pair was decided with.
-        probability: float64[N] at equal priors, or None.
-        probability_source: Where probabilities come from, or why there are none.
+        probability: float64[N] at equal priors; None where pairs are too few to fit one.
+        refitted: Whether probabilities were fitted here, for each part of the pairs on the other
+            parts; otherwise they are the verifier's own.
         lookalike: bool[N], strangers that make up half of those whose probability is judged; None
             for strangers at random.
         origin: How the verifier was made.
@@ -81,7 +80,7 @@ class Measurement:
     accepted: Bools
     threshold: Floats
     probability: Floats | None
-    probability_source: str
+    refitted: bool
     lookalike: Bools | None = None
     origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
@@ -103,69 +102,81 @@ class Measurement:
         decisions = {"threshold": self.threshold, "accepted": self.accepted}
         return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
 
-    def take(self, order: Ints) -> "Measurement":
-        """Return the same measurement with its pairs in another order, int64[N]."""
-        return replace(
-            self,
-            scores=self.scores.take(order),
-            accepted=self.accepted[order],
-            threshold=self.threshold[order],
-            probability=None if self.probability is None else self.probability[order],
-            lookalike=None if self.lookalike is None else self.lookalike[order],
-        )
 
+def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
+    """Measure a scores file, also one of another system, or the folder of a `crossval` method.
 
-def measure_scores(
-    source: ScoreSource, threshold: float | None = None, groups: PeopleGroups | None = None
-) -> Measurement:
-    """Measure a scores file, also one of another system.
-
-    Pairs are decided by `threshold`, or else as the file says (its column `same`), or else with the
-    threshold of its model, which lies beside it; without all of them, with a threshold that is
-    chosen for each part of the pairs on the other parts.
+    Pairs of a file are decided as it says (its column `same`), or else with the threshold of its
+    model, which lies beside it; without both, with a threshold that is chosen for each part of the
+    pairs on the other parts. Each fold of a `crossval` method is decided at the threshold of its
+    own network, which `result.json` has. All figures are computed again from the scores.
 
     Args:
-        source: The file.
-        threshold: A score.
+        source: The file, or the folder.
         groups: Groups of people, to measure the errors within them.
 
     Raises:
-        BadData: The file cannot be read, or has pairs of a protocol with people of its model.
+        BadData: A file cannot be read, files do not fit together, or pairs of a protocol show
+            people of their model.
         NotEnough: A class is missing or too rare.
     """
-    path = Path(source.path)
+    folder = Path(source.path) if source.kind == "view2" else None
+    path = folder / SCORES if folder else Path(source.path)
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
     warnings += [f"{path}: {line}" for line in scores.limits()]
-    decisions, verify_point = _decisions_of_file(scores, known_by, threshold)
+    origin, category = Origin(), None
+    alignment = known_by.alignment if known_by else None
+    calibration: Calibration | dict[int, Calibration] | None
+    if folder:
+        origin, (alignment, category) = read_result(folder / RESULT), read_alignment(folder)
+        decisions, verify_point = [_decide_by_fold(scores, origin, folder)], None
+        calibration = {fold.fold: fold.calibration for fold in origin.folds}
+        done, total = len(set(scores.fold.tolist())), origin.folds_in_all
+        if total not in (None, done):
+            warnings.append(f"{folder}: {done} of {total} folds are done; View 2 needs all")
+    else:
+        decisions, verify_point = _decisions_of_file(scores, known_by)
+        calibration = known_by.calibration if known_by else None
     measured = _measure(
         source,
         scores,
         decisions,
-        known_by.calibration if known_by else None,
+        calibration,
         verify_point,
         by_cluster=known_by is None or known_by.embedder_sha256 is not None,
         groups=groups,
-        pairs=known_by.pairs if known_by else source.path,
+        pairs=known_by.pairs if known_by else path.name,
         scored_by=known_by.model if known_by else None,
         pairs_with_known_people=known,
-        alignment=known_by.alignment if known_by else None,
+        alignment=alignment,
+        category=category,
     )
-    return replace(measured, provenance=known_by, warnings=[*warnings, *measured.warnings])
+    warnings += measured.warnings
+    return replace(measured, origin=origin, provenance=known_by, warnings=warnings)
+
+
+def _decide_by_fold(scores: ScoreTable, origin: Origin, folder: Path) -> Decisions:
+    """Return the decisions at the thresholds of the folds' own networks."""
+    thresholds = {fold.fold: fold.threshold for fold in origin.folds}
+    folds = scores.fold.astype(np.int64)
+    if missing := sorted(set(folds.tolist()) - set(thresholds)):
+        raise BadData(f"{folder}: fold {missing[0]} has scores, no threshold; run crossval again")
+    by_pair = np.array([thresholds[number] for number in folds.tolist()])
+    point = OperatingPoint(None, BALANCED)
+    return decide_at(scores.score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)
 
 
 def _decisions_of_file(
-    scores: ScoreTable, known_by: Provenance | None, threshold: float | None
+    scores: ScoreTable, known_by: Provenance | None
 ) -> tuple[list[Decisions], str | None]:
     """Return what decides the pairs of a file, and the point with which `verify` decides."""
     genuine, score, fold = scores.genuine, scores.score, scores.fold
     name, cut = (known_by.operating_point, known_by.threshold) if known_by else (None, None)
-    if threshold is not None:
-        return [decide(genuine, score, threshold, fold)], None
     if scores.decision is not None:
         return [decisions_of_file(score, scores.decision, fold, cut)], FILE
     balanced = known_by.balanced_threshold if known_by else None
-    decided = decide(genuine, score, balanced, fold, ThresholdFrom.SIDECAR)
+    decided = decide(genuine, score, balanced, fold)
     if known_by is None or cut is None or name == BALANCED:
         return [decided], name if name == BALANCED else None
     point = OperatingPoint(cut, name or GIVEN, known_by.max_fmr)
@@ -197,7 +208,7 @@ def measure_model(
     scores = scored.table()
     from_model = None if selection.protocol == "view2" else model
     own = from_model.threshold if from_model else None
-    decided = decide(scores.genuine, scores.score, own, scores.fold, ThresholdFrom.VERIFIER)
+    decided = decide(scores.genuine, scores.score, own, scores.fold)
     point = operating_point(model)
     measured = _measure(
         source,
@@ -214,7 +225,6 @@ def measure_model(
         alignment=model.alignment,
         category=category_of(model, selection),
         model=model.model,
-        bundle=source.path,
     )
     made_by = provenance_of(
         model, source.path, selection.source, point, protocol=selection.protocol or None
@@ -230,49 +240,6 @@ def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
     """Return the decisions at a model's promises, from lenient to strict."""
     points = [point for point in model.thresholds if point.threshold is not None]
     return [decide_at(score, point) for point in sorted(points, key=lambda one: one.threshold or 0)]
-
-
-def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
-    """Measure a method's folder of `crossval`: each fold at the threshold of its own network.
-
-    All figures are computed again from the scores. Thresholds, calibrations and records of the
-    training come from `result.json`.
-
-    Raises:
-        BadData: The files cannot be read or do not fit together.
-        NotEnough: A class is missing in a fold.
-    """
-    folder = Path(source.path)
-    scores, origin = read_scores(folder / SCORES), read_result(folder / RESULT)
-    thresholds = {fold.fold: fold.threshold for fold in origin.folds}
-    calibrations = {fold.fold: fold.calibration for fold in origin.folds}
-    alignment, category = read_alignment(folder)
-    try:
-        measured = _measure(
-            source,
-            scores,
-            [decide(scores.genuine, scores.score, thresholds, scores.fold)],
-            calibrations,
-            by_cluster=False,
-            groups=groups,
-            pairs=str(folder / SCORES),
-            scored_by=str(folder),
-            alignment=alignment,
-            category=category,
-        )
-    except BadData as error:
-        raise BadData(f"{folder}: {error}; run crossval again") from None
-    done, total, warnings = len(measured.summary.folds), origin.folds_in_all, measured.warnings
-    if total not in (None, done):
-        missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
-        warnings = [missing, *warnings]
-    return replace(
-        measured,
-        origin=origin,
-        provenance=read_provenance(folder / SCORES),
-        facts=ModelFacts(training_data="LFW: the people of the other sets"),
-        warnings=warnings,
-    )
 
 
 def _measure(
@@ -298,10 +265,10 @@ def _measure(
         groups: The user's groups.
         **about: What else the summary says.
     """
-    genuine, score, fold, cluster = scores.genuine, scores.score, scores.fold, scores.cluster
-    probability = calibrated_probability(score, fold, calibration)
+    genuine, score, cluster = scores.genuine, scores.score, scores.cluster
+    probability = _calibrated(scores, calibration)
     alike = lookalikes_of(calibration, genuine, cluster)
-    summary = summarise_decisions(
+    summary = summarise(
         genuine,
         score,
         decisions,
@@ -311,13 +278,9 @@ def _measure(
         cluster=cluster,
         people=scores.people,
     )
-    probability_source = OWN_PROBABILITY
     if probability is None:
-        try:
-            probability = cross_fitted_probability(genuine, score, fold, alike)
-            probability_source = REFITTED
-        except NotEnough as error:
-            probability_source = f"no probability: {error}"
+        with suppress(NotEnough):
+            probability = cross_fitted_probability(genuine, score, scores.fold, alike)
     decided = decisions[0]
     default = next((one for one in decisions if one.point.name == verify_point), decided)
     clusters = cluster_errors(scores, default.accepted) if by_cluster else {}
@@ -330,7 +293,20 @@ def _measure(
         accepted=decided.accepted,
         threshold=decided.by_pair,
         probability=probability,
-        probability_source=probability_source,
+        refitted=calibration is None,
         lookalike=alike,
         warnings=warnings,
     )
+
+
+def _calibrated(
+    scores: ScoreTable, calibration: Calibration | Mapping[int, Calibration] | None
+) -> Floats | None:
+    """Return the probability of each pair, float64[N]; folds may have their own calibration."""
+    if not isinstance(calibration, Mapping):
+        return None if calibration is None else calibration.probability(scores.score)
+    probability = np.empty(len(scores))
+    for number, curve in calibration.items():
+        members = scores.fold == number
+        probability[members] = curve.probability(scores.score[members])
+    return probability

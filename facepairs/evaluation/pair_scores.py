@@ -17,7 +17,6 @@ from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 CHUNK = 4096  # pairs compared at a time
@@ -103,12 +102,12 @@ def score_pairs(
         usable: Bools = np.asarray(np.isfinite(score))
         return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
     images = pairs.images()
-    embeddings = embed_files(verifier, index.paths, images, progress=progress, errors=errors)
+    embeddings = embed_images(verifier, index, images, progress, errors)
     usable_image: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
     left, right = (np.searchsorted(images, side) for side in (pairs.left, pairs.right))
     usable = usable_image[left] & usable_image[right]
     left, right = left[usable], right[usable]
-    compare = verifier.scorer.compare
+    compare = verifier.compare
     parts = (
         compare(embeddings[left[at : at + CHUNK]], embeddings[right[at : at + CHUNK]])
         for at in range(0, len(left), CHUNK)
@@ -119,6 +118,36 @@ def score_pairs(
     whole = np.full((len(index), embeddings.shape[1]), np.nan, np.float32)
     whole[images] = embeddings
     return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster, whole)
+
+
+def embed_images(
+    verifier: Verifier,
+    index: FaceIndex,
+    images: npt.NDArray[np.integer],
+    progress: ProgressCallback = ignore_progress,
+    errors: dict[int, str] | None = None,
+) -> npt.NDArray[np.float32]:
+    """Embed photos of an index.
+
+    Args:
+        verifier: With an embedding network.
+        index: The photos.
+        images: int[M], their numbers.
+        progress: Counts photos.
+        errors: Is filled with what is wrong with photos, by number; their rows are NaN.
+
+    Returns:
+        float32[M, D] in the order of `images`.
+
+    Raises:
+        BadImage: A photo cannot be used, and `errors` is None.
+    """
+    found: dict[int, str] | None = None if errors is None else {}
+    paths = [index.path(int(image)) for image in images]
+    rows = verifier.embed(paths, progress=progress, errors=found)
+    if errors is not None and found:
+        errors.update({int(images[position]): error for position, error in found.items()})
+    return rows
 
 
 def add_impostors(

@@ -102,8 +102,10 @@ def choose_pairs(
         ) from None
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
-    held_out = all(model.lists_training for model in models)
-    source = "held-out people" if held_out else f"people of {data.absolute().name}"
+    source = f"people of {data.absolute().name}"
+    if all(model.lists_training for model in models):
+        know = "models do" if models[1:] else "model does"
+        source = f"people whose folder names the {know} not know"
     return PairSelection(index, pairs, source, protocol)
 
 

@@ -25,7 +25,7 @@ from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of,
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
 from facepairs.support.words import counted
-from facepairs.verification.pairs.pairs_file import SAME_CONTENT
+from facepairs.verification.pairs_file import SAME_CONTENT
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")

@@ -16,23 +16,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import NotEnough
-from facepairs.evaluation.decisions import (
-    Decisions,
-    ThresholdFrom,
-    calibrated_probability,
-    decide,
-)
-from facepairs.evaluation.fitting import lookalikes_of
+from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
+from facepairs.evaluation.error_rates import errors_of
 from facepairs.evaluation.identification import IdentificationFigures
-from facepairs.evaluation.metrics.arrays import (
-    Bools,
-    Floats,
-    PairPeople,
-    check_two_classes,
-)
+from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import (
     auc,
     auc_interval,
@@ -42,45 +31,15 @@ from facepairs.evaluation.metrics.curves import (
     weights_by_rank,
 )
 from facepairs.evaluation.metrics.intervals import (
-    bootstrap,
     clopper_pearson,
     exact_interval,
-    mean_and_standard_error,
-    share_of,
-    student_interval,
+    over_folds,
     wider,
 )
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, tar_at_far
 
-SCHEMA = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoldSummary:
-    """One fold, or one half, of the pairs; `auc` is None where a class is missing."""
-
-    fold: int
-    accuracy: float
-    threshold: float
-    auc: float | None
-    genuine_pairs: int
-    impostor_pairs: int
-    false_accepts: int
-    false_rejects: int
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs."""
-        return self.genuine_pairs + self.impostor_pairs
-
-    @property
-    def balanced_accuracy(self) -> float | None:
-        """The mean of the shares of both classes decided correctly; None without both classes."""
-        if not self.genuine_pairs or not self.impostor_pairs:
-            return None
-        errors = self.false_accepts / self.impostor_pairs + self.false_rejects / self.genuine_pairs
-        return 1 - errors / 2
+SCHEMA = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +60,8 @@ class Summary:
             decided with the threshold that is best on the other folds, whatever else decides. None
             where there are not two folds of both classes.
         threshold_source: Where the thresholds of the first operating point come from.
-        folds: The folds of the pairs, or the two halves that set each other's threshold.
+        folds: The folds of the pairs, or the two halves that set each other's threshold, by number:
+            threshold and errors, with intervals for independent pairs.
         operating_points: The errors where the pairs were decided, and at what else the model
             promises.
         verify_point: Name of the operating point with which `verify` decides; None where it is not
@@ -114,7 +74,8 @@ class Summary:
             alike, they are half of the strangers. None without probabilities.
         category: LFW's category by the data that the verifier learned from, where it is known.
         pairs: Where the pairs come from: a protocol or a file.
-        scored_by: What made the scores; None for scores of unknown origin.
+        scored_by: What made the scores: path of a verifier, or of a run; None for scores of unknown
+            origin.
         people: Number of people in the pairs, where they are known.
         pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
             None where that is not known.
@@ -122,7 +83,6 @@ class Summary:
         pairs_left_out: Pairs with such photos; no figure counts them.
         alignment: How photos become crops, as the bundle has it, where it is known.
         model: The architecture.
-        bundle: Path of the verifier.
         clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
         groups: The same for the groups of people that the user named.
         identification: How well people are identified; None where it was not asked for.
@@ -135,7 +95,7 @@ class Summary:
     accuracy: Rate | None
     lfw_accuracy: Rate | None
     threshold_source: ThresholdFrom
-    folds: list[FoldSummary]
+    folds: list[OperatingPoint]
     operating_points: list[OperatingPoint]
     verify_point: str | None
     auc: Rate
@@ -151,7 +111,6 @@ class Summary:
     pairs_left_out: int | None = None
     alignment: str | None = None
     model: str | None = None
-    bundle: str | None = None
     clusters: Mapping[str, Errors] = field(default_factory=dict)
     groups: Mapping[str, Errors] = field(default_factory=dict)
     identification: IdentificationFigures | None = None
@@ -181,50 +140,12 @@ class Summary:
         return Rate(1 - fnmr.value, (1 - high, 1 - low))
 
     @property
-    def true_folds(self) -> list[FoldSummary]:
+    def true_folds(self) -> list[OperatingPoint]:
         """The folds; empty without folds, also where halves set each other's threshold."""
         return [] if self.threshold_source is ThresholdFrom.OTHER_HALF else self.folds
 
 
 def summarise(
-    genuine: npt.ArrayLike,
-    score: npt.ArrayLike,
-    threshold: float | Mapping[int, float] | None,
-    fold: npt.ArrayLike | None = None,
-    calibration: Calibration | Mapping[int, Calibration] | None = None,
-    *,
-    cluster: npt.NDArray[np.integer] | None = None,
-    people: PairPeople | None = None,
-) -> Summary:
-    """Return every figure of scored pairs.
-
-    Args:
-        genuine: bool[N].
-        score: float[N].
-        threshold: One for all pairs, or as in View 2, one for each fold number, of the fold's own
-            network. They must not come from the pairs they decide. With None, each part of the
-            pairs is decided with the best threshold of the other parts (`decide`).
-        fold: int[N], or None.
-        calibration: Turns scores into the probabilities whose error is measured; one for all pairs,
-            or one for each fold number.
-        cluster, people: As in `summarise_decisions`.
-
-    Raises:
-        NotEnough: A class is missing, or too rare to set a threshold without the pairs it decides.
-        BadData: A score is not finite, the arrays do not fit together, or a fold has no threshold
-            or calibration.
-        BadConfig: The threshold is not finite.
-    """
-    labels, scores = check_two_classes(genuine, score)
-    decided = decide(labels, scores, threshold, fold)
-    probability = calibrated_probability(scores, fold, calibration)
-    alike = lookalikes_of(calibration, labels, cluster)
-    return summarise_decisions(
-        labels, scores, [decided], probability, alike, cluster=cluster, people=people
-    )
-
-
-def summarise_decisions(
     genuine: Bools,
     score: Floats,
     decisions: Sequence[Decisions],
@@ -251,15 +172,25 @@ def summarise_decisions(
 
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
+        BadData: A score is not finite, or the arrays do not fit together.
     """
-    decided = decisions[0]
-    points, balanced, area = _measure_points(decisions, genuine, score, cluster, people)
-    folds = _folds(genuine, score, decided)
+    genuine, score = check_two_classes(genuine, score)
+    decided, rank = decisions[0], falling_ranks(score)
+    errors, drawn = errors_of(
+        [(np.ones(len(genuine), np.bool_), one.accepted) for one in decisions],
+        genuine,
+        people,
+        None if cluster is None else (cluster > 0) & ~genuine,
+        more=lambda weight: [weighted_auc(*weights_by_rank(rank, genuine, weight))],
+    )
+    folds = _folds(genuine, decided)
+    balanced = None
     if decided.source in (ThresholdFrom.OTHER_FOLDS, ThresholdFrom.OWN_NETWORKS):
-        balanced = _over_folds(folds) or balanced
+        balanced = _over_folds(folds)
+    balanced = balanced or _balanced(errors[0], drawn, genuine, decided.accepted, people)
     counts = int(genuine.sum()), int((~genuine).sum())
-    fold_counts = [(part.genuine_pairs, part.impostor_pairs) for part in folds]
-    equal = all(one == other for one, other in [counts, *fold_counts])
+    sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
+    equal = all(one == other for one, other in [counts, *sizes])
     ece = None
     if probability is not None:
         ece = expected_calibration_error(genuine, probability, lookalike)
@@ -271,85 +202,51 @@ def summarise_decisions(
         lfw_accuracy=_by_lfws_rule(genuine, score, decided),
         threshold_source=decided.source,
         folds=folds,
-        operating_points=points,
+        operating_points=[
+            msgspec.structs.replace(one.point, errors=found)
+            for one, found in zip(decisions, errors, strict=True)
+        ],
         verify_point=verify_point,
-        people=points[0].errors.people,
-        auc=area,
+        people=errors[0].people,
+        auc=Rate(auc(genuine, score), wider(auc_interval(genuine, score), drawn[:, -1])),
         eer=eer(genuine, score),
-        tar_at_far={str(far): _at_far(genuine, score, far) for far in FARS},
+        tar_at_far={str(far): point_at_far(genuine, score, far) for far in FARS},
         ece=ece,
     )
 
 
-def _measure_points(
-    decisions: Sequence[Decisions],
-    genuine: Bools,
-    score: Floats,
-    cluster: npt.NDArray[np.integer] | None,
-    people: PairPeople | None,
-) -> tuple[list[OperatingPoint], Rate, Rate]:
-    """Measure the errors at operating points, the balanced accuracy of the first, and the AUC.
+def _balanced(
+    errors: Errors, drawn: Floats, genuine: Bools, accepted: Bools, people: PairPeople | None
+) -> Rate:
+    """Return the mean of 1 - FMR and 1 - FNMR.
 
-    Intervals are the wider, on each side, of those for independent pairs (Clopper-Pearson; combined
-    for the balanced accuracy; DeLong for the AUC) and those of a bootstrap over people.
+    The interval is the wider, on each side, of the two exact intervals combined and of a bootstrap
+    over people.
 
     References:
         Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
         Medicine 27, 2008: how the intervals of two rates combine.
     """
-    alike = np.zeros(len(score), bool) if cluster is None else (cluster > 0) & ~genuine
-    events = [
-        part
-        for one in decisions
-        for part in ((~genuine, one.accepted), (genuine, ~one.accepted), (alike, one.accepted))
-    ]
-    rank, shares = falling_ranks(score), [share_of(*part) for part in events]
-
-    def figures(weight: Floats) -> list[float]:
-        area = weighted_auc(*weights_by_rank(rank, genuine, weight))
-        return [area, *(share(weight) for share in shares)]
-
-    drawn = np.empty((0, 1 + len(shares))) if people is None else bootstrap(people, figures)
-    rates = [
-        None if not members.any() else _rate(members, hits, people, column)
-        for (members, hits), column in zip(events, drawn.T[1:], strict=True)
-    ]
-    count = None if people is None else len(np.unique(np.concatenate(people)))
-    points = [
-        msgspec.structs.replace(
-            one.point, errors=Errors(fmr=fmr, lookalike_fmr=hard, fnmr=fnmr, people=count)
-        )
-        for one, fmr, fnmr, hard in zip(
-            decisions, rates[::3], rates[1::3], rates[2::3], strict=True
-        )
-    ]
-    area = Rate(auc(genuine, score), wider(auc_interval(genuine, score), drawn[:, 0]))
-    return points, _balanced(decisions[0], genuine, people, drawn[:, 1:3].T), area
-
-
-def _rate(members: Bools, events: Bools, people: PairPeople | None, drawn: Floats) -> Rate:
-    """Return the share of pairs with an event."""
-    count, of = int((members & events).sum()), int(members.sum())
-    return Rate(count / of, wider(exact_interval(members, events, people), drawn), count, of)
-
-
-def _balanced(decided: Decisions, genuine: Bools, people: PairPeople | None, drawn: Floats) -> Rate:
-    """Return the mean of 1 - FMR and 1 - FNMR; `drawn` are draws of both."""
-    ends, errors = [], []
-    for members, events in ((~genuine, decided.accepted), (genuine, ~decided.accepted)):
-        errors.append(int((members & events).sum()) / int(members.sum()))
-        ends.append(exact_interval(members, events, people))
-    both = list(zip(errors, ends, strict=True))
+    assert errors.fmr is not None
+    assert errors.fnmr is not None
+    rates = [errors.fmr.value, errors.fnmr.value]
+    ends = [exact_interval(~genuine, accepted, people), exact_interval(genuine, ~accepted, people)]
+    both = list(zip(rates, ends, strict=True))
     below, above = (math.hypot(*(rate - ends[side] for rate, ends in both)) for side in (0, 1))
-    middle = 1 - (errors[0] + errors[1]) / 2
+    middle = 1 - sum(rates) / 2
     alone = max(0.0, middle - above / 2), min(1.0, middle + below / 2)
-    return Rate(middle, wider(alone, 1 - (drawn[0] + drawn[1]) / 2))
+    return Rate(middle, wider(alone, 1 - (drawn[:, 0] + drawn[:, 1]) / 2))
 
 
-def _at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
+def point_at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
     """Return the lowest threshold at which at most that share of the strangers is accepted.
 
     Its intervals treat the threshold as fixed, although it was chosen on the same impostor pairs.
+
+    Args:
+        genuine: bool[N], with both classes.
+        score: float64[N].
+        far: The share.
     """
     pairs, strangers = int(genuine.sum()), int((~genuine).sum())
     point, name = tar_at_far(genuine, score, far), f"far-{far:g}"
@@ -365,32 +262,41 @@ def _at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
     return OperatingPoint(point.threshold, name, far, errors=errors)
 
 
-def _folds(genuine: Bools, score: Floats, decided: Decisions) -> list[FoldSummary]:
+def _folds(genuine: Bools, decided: Decisions) -> list[OperatingPoint]:
     """Return the parts of the decisions, if there are any."""
-    folds = []
-    for number in [] if decided.parts is None else np.unique(decided.parts).tolist():
-        members = decided.parts == number
-        if decided.source is ThresholdFrom.OWN_NETWORKS:
-            check_two_classes(genuine[members], score[members])
-        folds.append(
-            _fold_summary(
-                number,
-                genuine[members],
-                score[members],
-                decided.accepted[members],
-                float(decided.by_pair[members][0]),
-            )
-        )
+    parts = decided.parts
+    if parts is None:
+        return []
+    members = {number: parts == number for number in np.unique(parts).tolist()}
+    errors, _ = errors_of([(mask, decided.accepted) for mask in members.values()], genuine, None)
+    folds = [
+        OperatingPoint(float(decided.by_pair[mask][0]), str(number), errors=found)
+        for (number, mask), found in zip(members.items(), errors, strict=True)
+    ]
+    if decided.source is ThresholdFrom.OWN_NETWORKS and None in map(_balanced_of, folds):
+        raise NotEnough("every fold needs at least 1 genuine and 1 impostor pair")
     return folds
 
 
-def _over_folds(folds: Sequence[FoldSummary]) -> Rate | None:
+def _balanced_of(fold: OperatingPoint) -> float | None:
+    """Return the mean of the shares of both classes decided correctly; None without both."""
+    fmr, fnmr = fold.errors.fmr, fold.errors.fnmr
+    return None if fmr is None or fnmr is None else 1 - (fmr.value + fnmr.value) / 2
+
+
+def wrong_pairs(fold: OperatingPoint) -> tuple[int, int, int]:
+    """Return how many pairs of a fold were accepted wrongly and rejected wrongly, and all pairs."""
+    fmr, fnmr = (rate or Rate(0, (0, 1)) for rate in (fold.errors.fmr, fold.errors.fnmr))
+    return fmr.count or 0, fnmr.count or 0, (fmr.of or 0) + (fnmr.of or 0)
+
+
+def _over_folds(folds: Sequence[OperatingPoint]) -> Rate | None:
     """Return the mean balanced accuracy over folds; None without two folds of both classes."""
-    by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
+    by_fold = [accuracy for fold in folds if (accuracy := _balanced_of(fold)) is not None]
     if not len(by_fold) == len(folds) > 1:
         return None
-    mean, error = mean_and_standard_error(by_fold)
-    return Rate(mean, student_interval(mean, error, len(folds)), standard_error=error)
+    mean, error, interval = over_folds(by_fold)
+    return Rate(mean, interval, standard_error=error)
 
 
 def _by_lfws_rule(genuine: Bools, score: Floats, decided: Decisions) -> Rate | None:
@@ -402,20 +308,4 @@ def _by_lfws_rule(genuine: Bools, score: Floats, decided: Decisions) -> Rate | N
         again = decide(genuine, score, None, parts)
     except NotEnough:
         return None
-    return _over_folds(_folds(genuine, score, again))
-
-
-def _fold_summary(
-    number: int, genuine: Bools, score: Floats, accepted: Bools, threshold: float
-) -> FoldSummary:
-    positive, negative = int(genuine.sum()), int((~genuine).sum())
-    return FoldSummary(
-        fold=number,
-        accuracy=float(np.mean(accepted == genuine)),
-        threshold=threshold,
-        auc=auc(genuine, score) if positive and negative else None,
-        genuine_pairs=positive,
-        impostor_pairs=negative,
-        false_accepts=int((accepted & ~genuine).sum()),
-        false_rejects=int((~accepted & genuine).sum()),
-    )
+    return _over_folds(_folds(genuine, again))

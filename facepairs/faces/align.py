@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from facepairs.errors import BadImage, NoFace, TooSmallFace
+from facepairs.errors import BadConfig, NoFace, TooSmallFace
 from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face, search_photo
 from facepairs.faces.face_problem import face_problem, large_enough
-from facepairs.faces.hints import CUT_OFF, UNALIGNED, Hint, photo_hints
+from facepairs.faces.hints import Hint, face_hints, whole_hints
+from facepairs.faces.photo_record import PhotoRecord
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
-from facepairs.images.jpeg import lacks_end
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
+from facepairs.support.words import counted
 
-HINTS_SPEC = CropSpec(frame_px=250, crop_px=128)  # what the limits of hints were measured on
 LEVEL_DEG = 5.0  # a smaller roll is not worth a word
 
 
@@ -30,6 +30,16 @@ class FaceCells(NamedTuple):
     box: str = ""
     faces: str = ""
     hints: str = ""
+
+    @classmethod
+    def of(cls, record: PhotoRecord) -> "FaceCells":
+        """Describe the most prominent face of a photo that can be used."""
+        face = record.face
+        return cls(
+            box="" if face is None else " ".join(map(str, box_of(face))),
+            faces="" if record.faces is None else str(len(record.faces)),
+            hints=" ".join(hint.kind for hint in record.hints),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +74,8 @@ class AlignedFace:
 
     @property
     def box(self) -> list[int] | None:
-        """The square around the face, from the brows to the chin: left, top and side in pixels."""
-        if self.face is None:
-            return None
-        side = self.face.side_px
-        left, top = self.face.centre - side / 2
-        return [round(value) for value in (left, top, side)]
+        """The square around the face, see `box_of`; None without a face."""
+        return None if self.face is None else box_of(self.face)
 
     def describe_box(self) -> str:
         """Return in words where the face is."""
@@ -87,13 +93,12 @@ class AlignedFace:
             "hints": msgspec.to_builtins(self.hints),
         }
 
-    def to_cells(self) -> FaceCells:
-        """Return box, number of faces and hints as a row of CSV has them."""
-        return FaceCells(
-            box=" ".join(map(str, self.box or ())),
-            faces="" if self.faces is None else str(self.faces),
-            hints=" ".join(hint.kind for hint in self.hints),
-        )
+
+def box_of(face: Face) -> list[int]:
+    """Return the square around a face, from the brows to the chin: left, top and side in pixels."""
+    side = face.side_px
+    left, top = face.centre - side / 2
+    return [round(value) for value in (left, top, side)]
 
 
 def align_faces(
@@ -101,7 +106,6 @@ def align_faces(
     spec: CropSpec,
     name: str | None = None,
     every: bool = False,
-    hints: bool = True,
 ) -> list[AlignedFace]:
     """Find and align the most prominent face of an image.
 
@@ -110,7 +114,6 @@ def align_faces(
         spec: Which crop of the canonical frame the network sees.
         name: What messages call the image.
         every: Align every face found, the most prominent first.
-        hints: Look for what makes the photo hard to judge.
 
     Returns:
         At least one face.
@@ -123,46 +126,7 @@ def align_faces(
     photo = open_photo(source, name)
     found = search_photo(photo, every)
     chosen = usable_faces(found, photo.name)[: None if every else 1]
-    return [
-        _align(photo, spec, face, len(found), hints, number)
-        for number, face in enumerate(chosen, 1)
-    ]
-
-
-def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> AlignedFace:
-    """Align the most prominent face of a file, as `align_faces`; what is found is kept.
-
-    Args:
-        photo: A file or its bytes, from `open_photo`; the faces of a content that was met before
-            come out of the default `FaceCache`.
-        spec: As in `align_faces`.
-        hints: As in `align_faces`.
-
-    Raises:
-        BadImage: As in `align_faces`.
-        NoFace: As in `align_faces`.
-        TooSmallFace: As in `align_faces`.
-    """
-    found = _kept_faces(photo)
-    return _align(photo, spec, usable_faces(found, photo.name)[0], len(found), hints)
-
-
-def align_every(photo: Photo, spec: CropSpec) -> list[AlignedFace]:
-    """Align every face of a file, the most prominent first, as `align_and_keep`."""
-    found = _kept_faces(photo)
-    faces = enumerate(usable_faces(found, photo.name), 1)
-    return [_align(photo, spec, face, len(found), False, number) for number, face in faces]
-
-
-def _kept_faces(photo: Photo) -> list[Face]:
-    from facepairs.faces.face_cache import face_cache  # two photos alone need no SQLite
-    from facepairs.faces.inspection import inspect_content
-
-    assert isinstance(photo.content, bytes)
-    record = inspect_content(photo.content, True, face_cache(), photo.name)
-    if record.problem:
-        raise BadImage(f"{photo.name}: {record.reason}")
-    return record.found
+    return [_align(photo, spec, face, len(found), number) for number, face in enumerate(chosen, 1)]
 
 
 def usable_faces(found: list[Face], name: str) -> list[Face]:
@@ -178,32 +142,59 @@ def usable_faces(found: list[Face], name: str) -> list[Face]:
     return large_enough(found)
 
 
-def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedFace:
+def chosen_face(faces: list[AlignedFace], position: int | None, name: str) -> AlignedFace:
+    """Return one face of a photo.
+
+    Args:
+        faces: The most prominent first.
+        position: Its place among them; None for the first.
+        name: What messages call the photo.
+
+    Raises:
+        BadConfig: There are fewer faces.
+    """
+    if position is not None and not 0 <= position < len(faces):
+        raise BadConfig(
+            f"{name}: it shows {counted(len(faces), 'face')}, none at position {position}; "
+            "positions count from 0"
+        )
+    return faces[position or 0]
+
+
+def unaligned_face(source: ImageSource, spec: CropSpec, name: str | None = None) -> AlignedFace:
     """Return the centre square of a whole image, for models of alignment `lfw-frame`.
 
     Args:
-        photo: What `open_photo` returned.
+        source: An image, see `load_crop`.
         spec: Which square.
-        hints: Look for what makes the photo hard to judge, and say that nobody looked for a face.
+        name: What messages call the image.
 
     Raises:
-        BadImage: The photo is damaged.
+        BadImage: The image cannot be read.
     """
-    crop = crop_photo(photo, spec)
-    side_px = spec.side_px(photo.width_px, photo.height_px)
-    return AlignedFace(crop, hints=(*photo_hints(crop, side_px), UNALIGNED) if hints else ())
+    photo = open_photo(source, name)
+    return AlignedFace(crop_photo(photo, spec), hints=whole_hints(photo))
 
 
-def _align(
-    photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool, number: int = 1
-) -> AlignedFace:
-    to_square = fit_crop(face.landmarks, spec)
-    crop = warp_photo(photo, to_square, spec.crop_px)
-    found: tuple[Hint, ...] = ()
-    if hints and spec.points is not None:  # of a square that enlarges the face no more
-        found = _align(photo, HINTS_SPEC, face, faces, hints).hints
-    elif hints:
-        found = photo_hints(crop, spec.crop_px / to_square.scale, face)
-        if isinstance(photo.content, bytes) and lacks_end(photo.content):
-            found += (CUT_OFF,)
-    return AlignedFace(crop, face, to_square, faces, found, number)
+def crop_known(photo: Photo, record: PhotoRecord, spec: CropSpec, position: int = 0) -> Crop:
+    """Cut the crop that a network sees of a photo whose record is known.
+
+    Args:
+        photo: What `open_photo` returned.
+        record: Its record.
+        spec: What the network sees.
+        position: Which of the faces that are large enough, from 0 for the most prominent.
+
+    Raises:
+        BadImage: As in `align_faces`.
+    """
+    if record.faces is None:
+        return crop_photo(photo, spec)
+    face = usable_faces(record.found, photo.name)[position]
+    return warp_photo(photo, fit_crop(face.landmarks, spec), spec.crop_px)
+
+
+def _align(photo: Photo, spec: CropSpec, face: Face, faces: int, number: int) -> AlignedFace:
+    to_crop = fit_crop(face.landmarks, spec)
+    crop = warp_photo(photo, to_crop, spec.crop_px)
+    return AlignedFace(crop, face, to_crop, faces, face_hints(photo, face), number)

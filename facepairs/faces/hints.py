@@ -6,13 +6,17 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face
-from facepairs.images.crop import Crop
+from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
+from facepairs.images.jpeg import lacks_end
+from facepairs.images.photo import Photo
 
 # Measured on one photo each of 1,500 training people of LFW's View 1, aligned, centre 128 of 250.
 # One in a hundred is darker than DARK, brighter than BRIGHT, less sharp than BLURRED (of photos
 # shrunk to a third and enlarged again, four in five), has a nose beside PROFILE_YAW, or a score
 # below COVERED. Their roll is 0 +- 4 degrees; none is above TURNED_DEG.
+HINTS_SPEC = CropSpec(frame_px=250, crop_px=128)
 DARK, BRIGHT = 0.26, 0.66
 BLURRED = 0.552
 PROFILE_YAW = 0.36  # the nose's offset from the middle of the eyes, in eye distances
@@ -103,10 +107,29 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
     return (*hints, *_face_hints(face)) if face else tuple(hints)
 
 
+def face_hints(photo: Photo, face: Face) -> tuple[Hint, ...]:
+    """Return what makes a face of a photo hard to judge; raises BadImage for damage."""
+    to_square = fit_crop(face.landmarks, HINTS_SPEC)
+    square = warp_photo(photo, to_square, HINTS_SPEC.crop_px)
+    hints = photo_hints(square, HINTS_SPEC.crop_px / to_square.scale, face)
+    return (*hints, *_damage_hints(photo))
+
+
+def whole_hints(photo: Photo) -> tuple[Hint, ...]:
+    """Return what makes a whole image hard to judge, as `face_hints`: nobody looks for a face."""
+    square = crop_photo(photo, HINTS_SPEC)
+    hints = photo_hints(square, HINTS_SPEC.side_px(photo.width_px, photo.height_px))
+    return (*hints, UNALIGNED, *_damage_hints(photo))
+
+
+def _damage_hints(photo: Photo) -> tuple[Hint, ...]:
+    return (CUT_OFF,) if isinstance(photo.content, bytes) and lacks_end(photo.content) else ()
+
+
 def _too_small(crop_px: int, source_px: float, face: Face | None) -> str:
     """Return the text of the hint `small`, with the side that other messages name."""
     if face is None:
-        return f"too small: {source_px:.0f} pixels for the {crop_px} that the model sees"
+        return f"too small: {source_px:.0f} pixels; {SMALL * crop_px:.0f} are enough"
     needed = SMALL * crop_px / source_px * face.side_px
     return f"too small: the face measures {face.side_px:.0f} pixels; {needed:.0f} are enough"
 

@@ -12,17 +12,13 @@ from functools import partial
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex
 from facepairs.faces.detector import search_photo
-from facepairs.faces.face_cache import FaceCache, face_cache
+from facepairs.faces.face_problem import large_enough
+from facepairs.faces.hints import face_hints, whole_hints
+from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
 from facepairs.faces.photo_table import PhotoTable
-from facepairs.images.decode import is_plain, upright
-from facepairs.images.photo import (
-    Photo,
-    open_photo,
-    read_below,
-    read_checked,
-    read_image_file,
-)
+from facepairs.images.decode import is_plain
+from facepairs.images.photo import Photo, open_photo, read_below, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.platform import return_freed_memory
@@ -42,7 +38,7 @@ class InspectPhotos:
     """
 
     align: bool
-    cache: FaceCache | None = None
+    cache: PhotoCache | None = None
     read: Callable[[str], bytes] = read_image_file
 
     def __call__(self, names: Iterable[str]) -> list[PhotoRecord]:
@@ -63,31 +59,42 @@ class InspectPhotos:
         try:
             data = read_checked(name, self.read, name)
             digest = hashlib.sha256(data).digest()
-            known = found.get(digest) or (self.cache and self.cache.get(digest))
-            if known and (known.faces is not None or not self.align):
-                return known
-            found[digest] = self._record(open_photo(data, name), digest)
+            known = found.get(digest) or (self.cache and self.cache.record(digest, self.align))
+            if not known:
+                known = found[digest] = inspect(open_photo(data, name), self.align, digest)
         except ImageProblem as error:  # not kept, because another version may read it
             return PhotoRecord(error.problem, error.reason, digest=digest)
-        return found[digest]
+        return known
 
-    def _record(self, photo: Photo, digest: bytes) -> PhotoRecord:
-        faces = search_photo(photo) if self.align else None
-        if not self.align:
-            with upright(photo, 8):
-                pass  # it can be decoded
-        width_px, height_px = photo.upright_px
-        return PhotoRecord(
-            width_px=width_px,
-            height_px=height_px,
-            plain=is_plain(photo),
-            faces=None if faces is None else face_rows(faces),
-            digest=digest,
-        )
+
+def inspect(photo: Photo, align: bool, digest: bytes) -> PhotoRecord:
+    """Return the record of a photo, which is decoded for it.
+
+    Args:
+        photo: A file or its bytes.
+        align: Find faces; without it, the whole image is looked at.
+        digest: The SHA-256 of the file.
+
+    Raises:
+        BadConfig: The detector's file is missing or not the expected one.
+        ImageProblem: The photo is damaged; or it is nearly black, without a face.
+    """
+    found = search_photo(photo) if align else []
+    usable = large_enough(found)
+    hints = face_hints(photo, usable[0]) if usable else () if align else whole_hints(photo)
+    width_px, height_px = photo.upright_px
+    return PhotoRecord(
+        width_px=width_px,
+        height_px=height_px,
+        plain=is_plain(photo),
+        faces=face_rows(found) if align else None,
+        hints=hints,
+        digest=digest,
+    )
 
 
 def inspect_content(
-    data: bytes, align: bool, cache: FaceCache | None = None, name: str = "image"
+    data: bytes, align: bool, cache: PhotoCache | None = None, name: str = "image"
 ) -> PhotoRecord:
     """Inspect the content of one file, as `InspectPhotos` does."""
     return InspectPhotos(align, cache, lambda _: data)([name])[0]
@@ -97,7 +104,7 @@ def inspect_photos(
     index: FaceIndex,
     align: Align,
     progress: ProgressCallback = ignore_progress,
-    cache: FaceCache | None = None,
+    cache: PhotoCache | None = None,
 ) -> PhotoTable:
     """Inspect every photo of an index.
 
@@ -117,11 +124,11 @@ def photo_records(
     index: FaceIndex,
     align: Align,
     progress: ProgressCallback = ignore_progress,
-    cache: FaceCache | None = None,
+    cache: PhotoCache | None = None,
 ) -> Iterator[PhotoRecord]:
     """Yield the record of every photo of an index, in order; see `inspect_photos`."""
     read = partial(read_below, index.root)
-    inspect = InspectPhotos(align == "landmarks", cache or face_cache(), read)
+    inspect = InspectPhotos(align == "landmarks", cache or photo_cache(), read)
     yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index), progress)
     return_freed_memory()  # a training follows
 

@@ -7,12 +7,14 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from facepairs.faces.detector import Face
+from facepairs.faces.detector import DETECTOR, Face
 from facepairs.faces.face_problem import large_enough
+from facepairs.faces.hints import Hint
 from facepairs.faces.yunet import MAX_FACES
 from facepairs.images.pixels import MAX_PIXELS
 
-FORMAT = 2  # of records on disk; change it with their fields
+FORMAT = 3  # of records on disk; change it with their fields
+MAX_HINTS = 9
 
 Number = Annotated[float, Meta(ge=-1e6, le=1e6)]  # refuses NaN, too
 Side = Annotated[int, Meta(ge=0, le=MAX_PIXELS)]
@@ -32,6 +34,8 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
         plain: TensorFlow decodes the file exactly as Pillow does.
         faces: The faces, the most prominent first, in pixels of the upright photo; None if they
             were not looked for.
+        hints: What makes the photo hard to judge: its most prominent face that is large enough, or
+            the whole image where nobody looked for faces.
         digest: SHA-256 of the file, b"" if it could not be read.
     """
 
@@ -41,6 +45,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     height_px: Side = 0
     plain: bool = False
     faces: Annotated[tuple[FaceRow, ...], Meta(max_length=MAX_FACES)] | None = None
+    hints: Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)] = ()
     digest: Annotated[bytes, Meta(max_length=32)] = b""
 
     @property
@@ -63,3 +68,8 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
 def face_rows(faces: Sequence[Face]) -> tuple[FaceRow, ...]:
     """Return the `faces` of a record."""
     return tuple((face.score, *face.landmarks.ravel().tolist()) for face in faces)
+
+
+def record_kind(aligned: bool) -> str:
+    """Return what a record depends on besides the photo: versions, and whether faces were found."""
+    return f"{DETECTOR}-{FORMAT}" if aligned else f"{DETECTOR}-{FORMAT}-whole"

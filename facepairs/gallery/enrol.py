@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from facepairs.errors import BadConfig, BadImage
-from facepairs.faces.align import AlignedFace
+from facepairs.faces.align import chosen_face
+from facepairs.faces.hints import Hint
 from facepairs.gallery.stores.base import NewPhoto
 from facepairs.gallery.vectors import Vectors
 from facepairs.images.photo import content_of, read_checked
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.photos import PhotoReader, SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
 
@@ -78,7 +79,7 @@ class Enrolment:
 class Photo(NamedTuple):
     """A photo to enrol: whose it is, what messages call it, and its file or content.
 
-    `position` is that of a face, see `Verifier.align_face`.
+    `position` is that of a face, see `faces.align.chosen_face`.
     """
 
     person: str
@@ -99,7 +100,7 @@ class ReadPhoto(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PhotoReader:
+class EnrolPhotos:
     """Reads and embeds some photos in one call of the network; threads share it.
 
     Attributes:
@@ -114,35 +115,47 @@ class PhotoReader:
 
     def __call__(self, photos: Sequence[Photo]) -> list[ReadPhoto]:
         """Return what was read of each photo."""
-        read, faces = [], []
-        for photo in photos:
-            result, face = self._read(photo)
-            read.append(result)
-            faces.append(face)
-        crops = [face.crop for face in faces if face]
-        rows = iter(self.verifier.scorer.embed(np.stack(crops)) if crops else ())
+        # What other commands found is used, but nothing is stored: it would outlive the gallery's.
+        reader = self.verifier.reader(keep=False)
+        read, seen = zip(*(self._read(reader, photo) for photo in photos), strict=True)
+        embedded = reader.complete(seen)
         return [
-            result._replace(vector=next(rows), faces=face.faces or 1) if face else result
-            for result, face in zip(read, faces, strict=True)
+            result._replace(vector=found.embedding)
+            for result, found in zip(read, embedded, strict=True)
         ]
 
-    def _read(self, photo: Photo) -> tuple[ReadPhoto, AlignedFace | None]:
+    def _read(self, reader: PhotoReader, photo: Photo) -> tuple[ReadPhoto, SeenPhoto]:
         """Return the photo, and its face if it is to be embedded."""
-        person, name, source, position = photo
-        result = ReadPhoto(person, name)
+        person, name, source, _ = photo
+        result, nothing = ReadPhoto(person, name), SeenPhoto(name)
         try:
             data = read_checked(source, content_of, name)
             result = result._replace(digest=hashlib.sha256(data).digest())
             if self.is_known(result.digest):
-                return result, None
-            # Not the cache of faces, which would remember a person after their removal.
-            face = self.verifier.align_face(data, name, position)
+                return result, nothing
+            seen, hints, faces = self._see(reader, data, photo)
         except BadImage as error:
-            return result._replace(problem=str(error)), None
-        poor = [hint.text for hint in face.hints if hint.kind in POOR]
+            return result._replace(problem=str(error)), nothing
+        poor = [hint.text for hint in hints if hint.kind in POOR]
         if poor and not self.any_quality:
-            return result._replace(problem=f"{name}: {'; '.join(poor)}; use a better photo"), None
-        return result, face
+            return result._replace(
+                problem=f"{name}: {'; '.join(poor)}; use a better photo"
+            ), nothing
+        return result._replace(faces=faces), seen
+
+    def _see(
+        self, reader: PhotoReader, data: bytes, photo: Photo
+    ) -> tuple[SeenPhoto, tuple[Hint, ...], int]:
+        """Return what is seen of a photo, its hints, and how many faces it shows."""
+        name = photo.name
+        if photo.position is not None:
+            face = chosen_face(self.verifier.detect(data, name), photo.position, name)
+            return SeenPhoto(name, crop=face.crop), face.hints, face.faces or 1
+        seen = reader.see_content(name, data, kept=isinstance(photo.source, Path))
+        if seen.error:
+            raise seen.error
+        assert seen.record
+        return seen, seen.record.hints, len(seen.record.faces or ()) or 1
 
 
 def enrol(
@@ -156,7 +169,7 @@ def enrol(
     if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
         raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
     enrolment, done = Enrolment(), 0
-    read = PhotoReader(gallery.verifier, gallery.store.owner, any_quality)
+    read = EnrolPhotos(gallery.verifier, gallery.store.owner, any_quality)
     try:
         for batch in thread_map(read, batches(photos, BATCH_CROPS)):
             with gallery.lock:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
-from facepairs.faces.align import AlignedFace
+from facepairs.faces.align import chosen_face
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
 from facepairs.gallery.identification import Candidate, Identification
@@ -154,7 +155,7 @@ class Gallery:
                 is enrolled.
             forget_after: Days after which they expire; None for never.
             any_quality: Also take photos that are dark, blurred, or otherwise hard to judge.
-            position: Of another face, see `Verifier.align_face`.
+            position: Of another face, counted from 0 in the order of `Verifier.detect`.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised. A content
@@ -226,7 +227,7 @@ class Gallery:
                 .01. The threshold follows from it, the model's errors and the gallery's size.
             threshold: A score instead.
             top: Number of candidates to return.
-            position: Of another face, see `Verifier.align_face`.
+            position: Of another face, counted from 0 in the order of `Verifier.detect`.
 
         Raises:
             BadImage: The photo cannot be read.
@@ -250,8 +251,9 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
-        face = verifier.align_face(photo, position=position)
-        scores = vectors.best(self._embed(face), self.compare)
+        faces = verifier.detect(photo, every=position is not None)
+        face = chosen_face(faces, position, "image")
+        scores = vectors.best(verifier.embed([face])[0], self.compare)
         errors = verifier.bundle.errors
         return Identification(
             candidates=_candidates(vectors, scores, point, top),
@@ -298,11 +300,11 @@ class Gallery:
         if not len(enrolled):
             raise self._nobody(name)
         point = point or self.verifier.operating_point()
-        face = self.verifier.align_faces(photo)[0]
-        probe = np.broadcast_to(self._embed(face), enrolled.shape)
-        score = float(self.verifier.scorer.compare(probe, enrolled).max())
-        verdict = self.verifier.verdict(score, point, comparisons=len(enrolled))
-        return Verdict(**{**vars(verdict), "left": face})
+        (face,) = self.verifier.detect(photo, every=False)
+        probe = np.broadcast_to(self.verifier.embed([face]), enrolled.shape)
+        score = float(self.verifier.compare(probe, enrolled).max())
+        verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
+        return replace(verdict, left=face)
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""
@@ -375,11 +377,7 @@ class Gallery:
     def compare(self) -> Compare | None:
         """How embeddings are scored; None for the dot product."""
         cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
-        return None if cosine else self.verifier.scorer.compare
-
-    def _embed(self, face: AlignedFace) -> ScoreArray:
-        row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
-        return row
+        return None if cosine else self.verifier.compare
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)

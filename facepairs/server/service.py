@@ -8,7 +8,7 @@ import numpy as np
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage, NotEnrolled
-from facepairs.faces.align import AlignedFace
+from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
@@ -67,9 +67,9 @@ class Service:
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
         """Compare two photos."""
         point = self._point(request)
-        left = self.verifier.align_face(request.left, "left", request.left_face)
-        right = self.verifier.align_face(request.right, "right", request.right_face)
-        verdict = self.verifier.compare_aligned([left], [right], point, request.prior)[0]
+        left = self._face(request.left, "left", request.left_face)
+        right = self._face(request.right, "right", request.right_face)
+        verdict = self.verifier.verify_faces(left, right, point, request.prior)
         return self._verdict(verdict, request.describe)
 
     def verify_batch(self, request: schema.BatchRequest) -> schema.BatchResult:
@@ -84,38 +84,38 @@ class Service:
         for number, (left, right) in enumerate(zip(request.left, request.right, strict=True), 1):
             try:
                 faces = (
-                    self.verifier.align_face(left, f"left photo {number}"),
-                    self.verifier.align_face(right, f"right photo {number}"),
+                    self._face(left, f"left photo {number}"),
+                    self._face(right, f"right photo {number}"),
                 )
             except BadImage as error:
                 detail = schema.ErrorDetail(error.kind, str(error))
                 results.append(schema.PairResult(error=detail))
                 continue
-            verdict = self.verifier.compare_aligned([faces[0]], [faces[1]], point, request.prior)[0]
+            verdict = self.verifier.verify_faces(*faces, point, request.prior)
             results.append(schema.PairResult(self._verdict(verdict, request.describe)))
         return schema.BatchResult(results, self._model, schema.VERIFY_SCHEMA)
 
     def compare(self, request: schema.CompareRequest) -> schema.VerifyResult:
         """Compare two embeddings."""
-        point, scorer = self._point(request), self.verifier.scorer
+        point, verifier = self._point(request), self.verifier
         left, right = (self._vector(request.left, "left"), self._vector(request.right, "right"))
-        score = float(scorer.compare(left[None], right[None])[0])
-        return self._verdict(self.verifier.verdict(score, point, request.prior), request.describe)
+        score = float(verifier.compare(left[None], right[None])[0])
+        verdict = Verdict.of(verifier.bundle, score, point, request.prior)
+        return self._verdict(verdict, request.describe)
 
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
         """Find the faces of a photo."""
         photo = open_photo(request.image, "image")
-        faces = self.verifier.align_faces(photo, every=True)
+        faces = self.verifier.detect(photo)
         results = [_face(face, request.crops) for face in faces]
         return schema.DetectResult(*photo.upright_px, results, self._model, schema.VERIFY_SCHEMA)
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
         faces = [
-            self.verifier.align_face(photo, f"image {number}")
-            for number, photo in enumerate(request.image, 1)
+            self._face(photo, f"image {number}") for number, photo in enumerate(request.image, 1)
         ]
-        rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
+        rows = self.verifier.embed(faces)
         return schema.EmbedResult(
             rows.tolist(), [_face(face) for face in faces], self._model, schema.VERIFY_SCHEMA
         )
@@ -180,6 +180,11 @@ class Service:
                 403, "read_only", "this server may only read its gallery; enrol people elsewhere"
             )
         return gallery
+
+    def _face(self, photo: bytes, name: str, position: int | None = None) -> AlignedFace:
+        """Return one face of a photo: the most prominent, or that at a position."""
+        faces = self.verifier.detect(photo, name, every=position is not None)
+        return chosen_face(faces, position, name)
 
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras.callbacks import CallbackList
 
 from facepairs.data.pairs import PairList
+from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import Store, make_dataset
@@ -127,5 +128,5 @@ class Validator:
         """Score all pairs."""
         arrays = self._source.arrays
         parts = [self._score(batch["images"], arrays).numpy() for batch in self._batches]
-        scores = np.concatenate(parts).astype(np.float64)
-        return Validation(auc(self._pairs.genuine, scores), float(np.std(scores)))
+        genuine, scores = check_two_classes(self._pairs.genuine, np.concatenate(parts))
+        return Validation(auc(genuine, scores), float(np.std(scores)))

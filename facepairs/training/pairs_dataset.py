@@ -21,6 +21,7 @@ from facepairs.data.sampler import (
     distinct_pairs,
 )
 from facepairs.errors import BadConfig
+from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset
@@ -190,7 +191,7 @@ class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]
             outputs = self.model.predict_on_batch([left.numpy(), right.numpy()])
             scores.append(_scores(np.asarray(outputs, np.float64)))
             genuine.append(labels.numpy() > 0)
-        labels, score = np.concatenate(genuine), np.concatenate(scores)
+        labels, score = check_two_classes(np.concatenate(genuine), np.concatenate(scores))
         figures = {f"{self.prefix}auc": auc(labels, score)}
         for far in self.fars:
             point = tar_at_far(labels, score, far)

@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +13,13 @@ from facepairs.data.findings import MAX_TURN_DEG, SEVERITIES, DatasetReport, Fin
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
-from facepairs.errors import BadBundle, BadImage
-from facepairs.faces.align import align_and_keep
-from facepairs.faces.face_cache import face_cache
+from facepairs.errors import BadBundle
 from facepairs.faces.face_problem import face_problem
 from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.inspection import InspectPhotos
+from facepairs.faces.photo_cache import photo_cache
 from facepairs.faces.photo_record import PhotoRecord
-from facepairs.images.crop import Crop
-from facepairs.images.photo import open_photo, read_below
+from facepairs.images.photo import read_below
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.verification.scorer import BATCH_CROPS
@@ -96,25 +94,12 @@ class _ExaminePhotos:
 
     def __call__(self, names: list[str]) -> tuple[list[PhotoRecord], list[Embedding | None]]:
         """Return the record of each photo, and its embedding, None without a face to use."""
-        content: dict[str, bytes] = {}
-
-        def read(name: str) -> bytes:
-            content[name] = read_below(self.root, name)
-            return content[name]
-
-        records = InspectPhotos(True, face_cache(), read)(names)
-        embeddings: list[Embedding | None] = [None] * len(records)
-        crops: dict[int, Crop] = {}
-        for at, (name, record) in enumerate(zip(names, records, strict=True)):
-            if self.verifier and not record.problem and record.face:
-                with suppress(BadImage):  # damage where the search has not looked
-                    photo = open_photo(content[name], name)
-                    crops[at] = align_and_keep(photo, self.verifier.bundle.framing).crop
-        if self.verifier and crops:
-            rows = self.verifier.scorer.embed(np.stack(list(crops.values())))
-            for at, row in zip(crops, rows, strict=True):
-                embeddings[at] = row
-        return records, embeddings
+        read = partial(read_below, self.root)
+        if self.verifier is None:
+            return InspectPhotos(True, photo_cache(), read)(names), [None] * len(names)
+        reader = replace(self.verifier.reader(), open=read)
+        seen = reader.read([(name, name) for name in names])
+        return [one.to_record() for one in seen], [one.embedding for one in seen]
 
 
 def _facts_of(record: PhotoRecord) -> PhotoFacts:

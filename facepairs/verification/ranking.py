@@ -2,26 +2,18 @@
 
 import csv
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from facepairs.bundles.rates import OperatingPoint, gallery_point
-from facepairs.data.index import READABLE, walk
-from facepairs.errors import BadData, BadImage
-from facepairs.faces.align import AlignedFace, align_every, unaligned_face
-from facepairs.images.crop import Crop
-from facepairs.images.photo import open_photo
+from facepairs.data.index import READABLE, photos_below
+from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
-from facepairs.verification.pairs.bulk import same_content
-from facepairs.verification.pairs.pairs_file import printable
-from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.pairs_file import printable
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")
@@ -163,20 +155,24 @@ def rank_folder(
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    score = _score_with(verifier, _align(verifier, photo)[0].crop)
-    names = sorted(_find_images(folder, photo))
+    reader = verifier.reader()
+    (own,) = reader.read([(str(photo), photo)])
+    if own.error:
+        raise own.error
+    itself = os.path.realpath(photo)
+    names = sorted(n for n in photos_below(folder) if os.path.realpath(folder / n) != itself)
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(READABLE)})")
 
     def best_of(name: str) -> Match | Failure:
-        try:
-            faces = _align(verifier, folder / name)
-        except BadImage as error:
-            return Failure(name, str(error))
-        scores = score(np.stack([face.crop for face in faces]))
+        path = folder / name
+        seen = reader.complete(reader.see_every(str(path), path))
+        if seen[0].error:
+            return Failure(name, str(seen[0].error))
+        scores = reader.score([own] * len(seen), seen)
         best = int(scores.argmax())
-        copy = same_content(photo, folder / name)
-        return Match(0, name, float(scores[best]), None, copy, faces[best].box, len(faces))
+        copy = seen[0].digest == own.digest
+        return Match(0, name, float(scores[best]), None, copy, seen[best].box, len(seen))
 
     found: list[Match] = []
     failed: list[Failure] = []
@@ -196,44 +192,7 @@ def rank_folder(
     return Ranking(photo, compared, failed, point)
 
 
-def _align(verifier: Verifier, path: Path) -> list[AlignedFace]:
-    """Return every face of a photo, the most prominent first, or the whole image."""
-    photo, model = open_photo(path), verifier.bundle
-    if model.aligned:
-        return align_every(photo, model.framing)
-    return [unaligned_face(photo, model.framing, hints=False)]
-
-
-def _score_with(verifier: Verifier, crop: Crop) -> Callable[[Crop], ScoreArray]:
-    """Return what scores uint8[N, crop_px, crop_px, 3] with one crop: float32[N]."""
-    scorer = verifier.scorer
-    if verifier.bundle.kind != "embedding":
-        return lambda crops: scorer.score_pairs(np.broadcast_to(crop, crops.shape), crops)
-    one = scorer.embed(crop[np.newaxis])
-
-    def score(crops: Crop) -> ScoreArray:
-        embeddings = scorer.embed(crops)
-        return scorer.compare(np.broadcast_to(one, embeddings.shape), embeddings)
-
-    return score
-
-
 def _matches(one: Match, point: OperatingPoint) -> bool | None:
     if one.same_content or point.threshold is None:
         return None
     return one.score >= point.threshold
-
-
-def _find_images(folder: Path, photo: Path) -> Iterator[str]:
-    """Yield the paths below a folder of files with an image's suffix, except the photo itself."""
-
-    def refuse(error: OSError) -> None:
-        if error.filename == os.fspath(folder):
-            raise BadData(f"{folder}: {error.strerror}; give a folder of photos") from None
-
-    own = os.path.realpath(photo)
-    for place, files in walk(folder, refuse):
-        for name in files:
-            path = place / name
-            if name.lower().endswith(READABLE) and os.path.realpath(path) != own:
-                yield path.relative_to(folder).as_posix()

@@ -4,6 +4,7 @@ Array contract: crops are uint8[N, crop_px, crop_px, 3], RGB; higher scores are 
 size of a batch changes a score by float32 rounding at most (matrix products are cut by it).
 """
 
+import hashlib
 import os
 import weakref
 from abc import ABC, abstractmethod
@@ -71,6 +72,7 @@ class OnnxSession:
         level: How far ONNX Runtime optimises the graph.
 
     Attributes:
+        network: Its bytes.
         inputs: Name → description (name, type, shape) of each input.
         outputs: Name → description of each output.
 
@@ -93,7 +95,7 @@ class OnnxSession:
         options.log_severity_level = LOG_FATAL_ONLY
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self.path = path
+        self.path, self.network = path, network
         # The bytes and not the file, which may have changed when the session is pickled.
         self._arguments = (network, path, threads, level)
         try:
@@ -137,6 +139,8 @@ class OnnxSession:
 class Scorer(ABC):
     """Embeds and scores crops; thread-safe."""
 
+    _session: OnnxSession
+
     def __init__(self, framing: CropSpec, batch: int = BATCH_CROPS) -> None:
         self._crop_px = framing.crop_px
         self._batch = batch
@@ -147,6 +151,11 @@ class Scorer(ABC):
         side = self._crop_px
         noise = np.arange(3 * side * side).astype(np.uint8).reshape(1, side, side, 3)
         return int(self.embed(noise).shape[1])
+
+    @cached_property
+    def network_sha256(self) -> str:
+        """SHA-256 (hex) of the network that is open; its file may be another one by now."""
+        return hashlib.sha256(self._session.network).hexdigest()
 
     def embed(self, crops: Crop) -> ScoreArray:
         """Embed crops: float32[N, D].

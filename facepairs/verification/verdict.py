@@ -8,6 +8,7 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace
 from facepairs.verification.false_matches import ExpectedMatches, expected_matches
+from facepairs.verification.loading import Model
 
 Rows = list[tuple[str, str]]  # label and text
 
@@ -38,6 +39,21 @@ class Verdict:
     comparisons: int = 1
     left: AlignedFace | None = field(default=None, compare=False, repr=False)
     right: AlignedFace | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        score: float,
+        point: OperatingPoint,
+        prior: float = EQUAL_PRIORS,
+        comparisons: int = 1,
+    ) -> "Verdict":
+        """Return what a model's score means: does it reach a threshold, and its probability."""
+        calibration = model.calibration if comparisons == 1 else None
+        probability = calibration.probability(score, prior) if calibration else None
+        same = None if point.threshold is None else score >= point.threshold
+        return cls(same, probability, score, point, prior, comparisons)
 
     def __bool__(self) -> bool:
         """Return `same`; raise BadData where it is None. A verdict must not be true by default."""

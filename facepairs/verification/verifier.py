@@ -1,11 +1,12 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,8 @@ from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadConfig, BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
-from facepairs.images.crop import Crop
-from facepairs.images.photo import ImageSource, open_photo
+from facepairs.images.photo import ImageSource
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.support.words import counted
-from facepairs.verification.background import Background
 from facepairs.verification.loading import (
     Model,
     check_threshold,
@@ -30,7 +28,17 @@ from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, Scorer
 from facepairs.verification.verdict import Verdict
 
 if TYPE_CHECKING:
-    from facepairs.verification.pairs.pair_frame import Frame
+    from facepairs.verification.photos import PhotoReader
+
+
+class PairFrame(Protocol):
+    """What is used of a pandas DataFrame."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+    def assign(self, **columns: Any) -> Any: ...
+
+
+Frame = TypeVar("Frame", bound=PairFrame)
 
 
 class Verifier:
@@ -43,18 +51,12 @@ class Verifier:
     Args:
         bundle: A bundle or an external embedder.
         threads: Threads of one call of the network; None for one per core.
-        quick: For a pair or two: open the network sooner, in another thread, and run it slower;
-            read two photos at the same time. What is wrong with the network is raised when it is
-            first used.
     """
 
-    def __init__(self, bundle: Model, threads: int | None = None, quick: bool = False) -> None:
+    def __init__(self, bundle: Model, threads: int | None = None) -> None:
         self.bundle = bundle
-        self._quick = quick
-        self._again: Callable[[], Scorer] = partial(open_scorer, bundle, threads, quick)
-        self._open = Background(self._again).result if quick else self._again
-        if not quick:
-            self.scorer  # noqa: B018 - opens it
+        self._open: Callable[[], Scorer] = partial(open_scorer, bundle, threads)
+        self.scorer  # noqa: B018 - opens it
 
     @cached_property
     def scorer(self) -> Scorer:
@@ -70,106 +72,47 @@ class Verifier:
     def __exit__(self, *_: object) -> None:
         """Free the network's memory; it is opened again when it is used again."""
         vars(self).pop("scorer", None)
-        self._open = self._again
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the model with its open network, whose files may be elsewhere."""
         again = partial(open_scorer, self.bundle)
-        opened = {"scorer": self.scorer, "_open": again, "_again": again}
-        return {"bundle": self.bundle, **opened, "_quick": False}
+        return {"bundle": self.bundle, "scorer": self.scorer, "_open": again}
 
     @classmethod
-    def load(
-        cls, path: Path | str | None = None, threads: int | None = None, quick: bool = False
-    ) -> "Verifier":
+    def load(cls, path: Path | str | None = None, threads: int | None = None) -> Self:
         """Open a bundle, or the TOML of an external embedder.
 
         Args:
             path: None and the word `default` mean the bundle that comes with the package.
             threads: Threads of one call of the network; None for one per core.
-            quick: As for `Verifier`.
 
         Raises:
             BadBundle: The model is missing, damaged, or of another schema.
         """
         # The scorer checks the network against its SHA-256 when it reads it.
-        return cls(open_model(path, verify_files=False), threads, quick)
+        return cls(open_model(path, verify_files=False), threads)
 
-    def crop(self, source: ImageSource, name: str | None = None) -> Crop:
-        """Read an image as the network sees it: uint8[crop_px, crop_px, 3].
-
-        Args:
-            source: A path, bytes, an open binary file, a Pillow image or an array.
-            name: What messages call the image.
-
-        Raises:
-            BadImage: The image cannot be read.
-            NoFace: No face is found.
-            TooSmallFace: The face has too few pixels.
-        """
-        return self._faces(source, name, hints=False)[0].crop
-
-    def align_faces(
-        self, source: ImageSource, name: str | None = None, every: bool = False
+    def detect(
+        self, source: ImageSource, name: str | None = None, every: bool = True
     ) -> list[AlignedFace]:
-        """Find and align the most prominent face of an image, as the bundle's alignment asks for.
+        """Find and align the faces of an image, the most prominent first.
 
         Args:
             source: A path, bytes, an open binary file, a Pillow image or an array.
             name: What messages call the image.
-            every: Return every face, the most prominent first.
+            every: Without it, only the most prominent face is aligned, which takes less time.
 
         Returns:
-            At least one face.
+            At least one face. A model of whole images gives one, of the whole image.
 
         Raises:
             BadImage: The image cannot be read.
             NoFace: No face is found.
-            TooSmallFace: The face has too few pixels.
+            TooSmallFace: The faces have too few pixels.
         """
-        return self._faces(source, name, every)
-
-    def align_face(
-        self, source: ImageSource, name: str | None = None, position: int | None = None
-    ) -> AlignedFace:
-        """Find and align one face of an image.
-
-        Args:
-            source: As for `align_faces`.
-            name: What messages call the image.
-            position: Its place in the list that `align_faces` returns with `every`; None for the
-                most prominent face.
-
-        Raises:
-            BadConfig: The image has fewer faces.
-            BadImage: As in `align_faces`, and so for NoFace and TooSmallFace.
-        """
-        faces = self.align_faces(source, name, every=position is not None)
-        if position is not None and not 0 <= position < len(faces):
-            raise BadConfig(
-                f"{name or 'image'}: it shows {counted(len(faces), 'face')}, none at position "
-                f"{position}; positions count from 0"
-            )
-        return faces[position or 0]
-
-    def detect(self, source: ImageSource, name: str | None = None) -> list[AlignedFace]:
-        """Find and align every face of an image, the most prominent first.
-
-        Args:
-            source: As for `align_faces`.
-            name: What messages call the image.
-
-        Raises:
-            BadImage: As in `align_faces`, and so for NoFace and TooSmallFace.
-        """
-        return self.align_faces(source, name, every=True)
-
-    def _faces(
-        self, source: ImageSource, name: str | None, every: bool = False, hints: bool = True
-    ) -> list[AlignedFace]:
         if self.bundle.aligned:
-            return align_faces(source, self.bundle.framing, name, every, hints)
-        return [unaligned_face(open_photo(source, name), self.bundle.framing, hints)]
+            return align_faces(source, self.bundle.framing, name, every)
+        return [unaligned_face(source, self.bundle.framing, name)]
 
     def verify(
         self,
@@ -202,7 +145,10 @@ class Verifier:
                 several thresholds are asked for, or the prior is outside (0, 1).
         """
         point = self.operating_point(threshold, max_fmr, balanced)
-        return self.compare_faces(a, b, point, prior, every=False)[0]
+        check_prior(prior)
+        (left,) = self.detect(a, _name_of(a, "first image"), every=False)
+        (right,) = self.detect(b, _name_of(b, "second image"), every=False)
+        return self.verify_faces(left, right, point, prior)
 
     def operating_point(
         self,
@@ -215,103 +161,68 @@ class Verifier:
             check_threshold(self.bundle, threshold)
         return operating_point(self.bundle, threshold, max_fmr, balanced)
 
-    def compare_faces(
+    def verify_faces(
         self,
-        a: ImageSource,
-        b: ImageSource,
+        left: AlignedFace,
+        right: AlignedFace,
         point: OperatingPoint | None = None,
         prior: float = EQUAL_PRIORS,
-        every: bool = True,
-    ) -> list[Verdict]:
-        """Compare every face of `a` with every face of `b`.
+    ) -> Verdict:
+        """Compare two faces.
 
         Args:
-            a: One photo, see `verify`.
-            b: The other photo.
+            left: A face from `detect`.
+            right: The other face.
             point: The threshold; None for the model's default.
             prior: As for `verify`.
-            every: Without it only the most prominent faces are compared.
-
-        Returns:
-            Verdicts by face of `a`, then of `b`, the most prominent faces first. If there are
-            several, none has a probability, because the best of them is no single comparison; see
-            `Verdict.expected_matches`.
 
         Raises:
-            BadImage: As in `verify`, and so for NoFace, TooSmallFace and BadConfig.
+            BadConfig: The prior is outside (0, 1).
         """
         point = point or self.operating_point()
         check_prior(prior)
-        align_right: Callable[[], list[AlignedFace]]
-        align_right = partial(self.align_faces, b, _name_of(b, "second image"), every)
-        if self._quick:
-            align_right = Background(align_right).result
-        left = self.align_faces(a, _name_of(a, "first image"), every)
-        return self.compare_aligned(left, align_right(), point, prior)
+        score = float(self.scorer.score_pairs(left.crop[None], right.crop[None])[0])
+        sides = [aligned.face.side_px for aligned in (left, right) if aligned.face]
+        if sides:  # with the errors of faces of this size
+            point = point.for_face(self.bundle.errors, min(sides))
+        return replace(Verdict.of(self.bundle, score, point, prior), left=left, right=right)
 
-    def compare_aligned(
-        self,
-        left: Sequence[AlignedFace],
-        right: Sequence[AlignedFace],
-        point: OperatingPoint,
-        prior: float = EQUAL_PRIORS,
-    ) -> list[Verdict]:
-        """Compare every face of `left` with every face of `right`; see `compare_faces`."""
-        scores = self._score_all(*(np.stack([f.crop for f in side]) for side in (left, right)))
-        count = len(left) * len(right)
-        return [
-            replace(
-                self.verdict(score, self._point_for(point, one, other), prior, count),
-                left=one,
-                right=other,
-            )
-            for one, row in zip(left, scores, strict=True)
-            for other, score in zip(right, row.tolist(), strict=True)
-        ]
-
-    def _point_for(self, point: OperatingPoint, *faces: AlignedFace) -> OperatingPoint:
-        """Return the threshold with the errors of faces of this size."""
-        sides = [aligned.face.side_px for aligned in faces if aligned.face]
-        return point.for_face(self.bundle.errors, min(sides)) if sides else point
-
-    def _score_all(self, left: Crop, right: Crop) -> Iterator[ScoreArray]:
-        """Score M crops with each of N others: M times float32[N]; no copy of a crop per pair."""
-        scorer = self.scorer
-        rows: npt.NDArray[Any] = left
-        others: npt.NDArray[Any] = right
-        score: Callable[[Any, Any], ScoreArray] = scorer.score_pairs
-        if self.bundle.kind == "embedding":
-            score, rows, others = scorer.compare, scorer.embed(left), scorer.embed(right)
-        return (score(np.broadcast_to(row, others.shape), others) for row in rows)
-
-    def verdict(
-        self,
-        score: float,
-        point: OperatingPoint,
-        prior: float = EQUAL_PRIORS,
-        comparisons: int = 1,
-    ) -> Verdict:
-        """Return what a score means: whether it reaches a threshold, and its probability."""
-        calibration = self.bundle.calibration if comparisons == 1 else None
-        probability = calibration.probability(score, prior) if calibration else None
-        same = None if point.threshold is None else score >= point.threshold
-        return Verdict(same, probability, score, point, prior, comparisons)
-
-    def embed(self, images: Iterable[ImageSource], workers: int | None = None) -> ScoreArray:
-        """Embed images.
+    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
+        """Score embeddings row by row, the same in either order.
 
         Args:
-            images: Paths, bytes, open binary files, Pillow images or arrays; an array
-                uint8[N, height, width, 3] works too.
+            left: float32[N, D], from `embed`.
+            right: float32[N, D].
+
+        Returns:
+            float32[N].
+        """
+        return self.scorer.compare(left, right)
+
+    def embed(
+        self,
+        images: Iterable[ImageSource | AlignedFace],
+        workers: int | None = None,
+        progress: ProgressCallback = ignore_progress,
+        errors: dict[int, str] | None = None,
+    ) -> ScoreArray:
+        """Embed images; what is found in files given by their paths is kept, see `photo_cache`.
+
+        Args:
+            images: Paths, bytes, open binary files, Pillow images, arrays or faces from `detect`;
+                an array uint8[N, height, width, 3] works too.
             workers: Threads that read and embed images; None for one per core.
+            progress: Counts images; their number is known where `len(images)` is.
+            errors: Is filled with what is wrong with images, by position from 0; their rows are
+                NaN.
 
         Returns:
             float32[N, D] in the order of the images. A bundle's rows have length 1 in L2, and the
             score of two images is the dot product of their rows.
 
         Raises:
-            BadImage: An image cannot be read, or shows no face; the message names it (one without
-                a name by its place: `image 1` is the first).
+            BadImage: An image cannot be read, or shows no face, and `errors` is None; the message
+                names it (one without a name by its place: `image 1` is the first).
             BadData: `images` is one image.
             BadBundle: The network scores pairs and has no embeddings.
         """
@@ -319,53 +230,44 @@ class Verifier:
 
         if _is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
-        numbered = batches(enumerate(images, 1), BATCH_CROPS)
-        parts = list(thread_map(self._embed_batch, numbered, workers))
-        return np.concatenate(parts) if parts else self._embed_batch([])
+        named = (
+            (_name_of(source, None) or f"image {number}", source)
+            for number, source in enumerate(images, 1)
+        )
+        rows: list[ScoreArray] = []
+        total = len(images) if isinstance(images, Sized) else 0
+        nothing = np.full(self.scorer.width, np.nan, np.float32)
+        for seen in thread_map(self.reader().read, batches(named, BATCH_CROPS), workers):
+            for one in seen:
+                if one.error and errors is None:
+                    raise one.error
+                if one.error and errors is not None:
+                    errors[len(rows)] = str(one.error)
+                rows.append(nothing if one.embedding is None else one.embedding)
+            progress(len(rows), max(total, len(rows)))
+        return np.stack(rows) if rows else np.zeros((0, self.scorer.width), np.float32)
 
-    def _embed_batch(self, images: list[tuple[int, ImageSource]]) -> ScoreArray:
-        side = self.bundle.framing.crop_px
-        crops = np.zeros((len(images), side, side, 3), np.uint8)
-        for at, (number, source) in enumerate(images):
-            crops[at] = self.crop(source, _name_of(source, f"image {number}"))
-        return self.scorer.embed(crops)
-
-    def verify_pairs(
-        self,
-        pairs: "Frame",
-        point: OperatingPoint | None = None,
-        prior: float = EQUAL_PRIORS,
-        progress: ProgressCallback | None = None,
-    ) -> "Frame":
-        """Score the pairs of photos in a pandas DataFrame; each photo is read once.
+    def reader(self, keep: bool = True) -> "PhotoReader":
+        """Return what reads and embeds photos with the user's cache of photos.
 
         Args:
-            pairs: Its columns `left` and `right` are paths.
-            point: The threshold, from `operating_point`; None for the model's default.
-            prior: As for `verify`.
-            progress: As for `score_images`.
-
-        Returns:
-            A copy with the columns score, probability, same and error. Where a photo cannot be
-            used, error says why, score is NaN, and probability and same are None.
-
-        Raises:
-            BadConfig: `pairs` lacks the column left or right.
+            keep: Whether what is found is stored in the cache.
         """
-        from facepairs.verification.pairs.pair_frame import verify_frame
+        from facepairs.faces.photo_cache import photo_cache  # two photos alone need no SQLite
+        from facepairs.verification.photos import PhotoReader
 
-        return verify_frame(self, pairs, point or self.operating_point(), prior, progress)
+        return PhotoReader(self.bundle, self.scorer, photo_cache(), keep)
 
     def score_images(
         self,
-        paths: Sequence[Path],
+        paths: Sequence[Path | str],
         left: npt.NDArray[np.integer[Any]],
         right: npt.NDArray[np.integer[Any]],
-        progress: ProgressCallback | None = None,
+        progress: ProgressCallback = ignore_progress,
         workers: int | None = None,
         errors: dict[int, str] | None = None,
     ) -> ScoreArray:
-        """Score pairs of image files; see `score_files.score_files`.
+        """Score pairs of image files; each is read once.
 
         Args:
             paths: Image files.
@@ -382,22 +284,71 @@ class Verifier:
             BadImage: An image cannot be used, and `errors` is None; the message names it.
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
-        from facepairs.verification.pairs.score_files import score_files
+        from facepairs.support.parallel import thread_map
+        from facepairs.verification.photos import PhotoFolder
+        from facepairs.verification.scoring import PairScoring, check_positions
 
-        return score_files(
-            self,
-            paths,
-            left,
-            right,
-            progress=progress or ignore_progress,
-            workers=workers,
-            errors=errors,
+        left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
+        if len(left) != len(right):
+            raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
+        reader = replace(self.reader(), open=PhotoFolder().read)
+        scoring = PairScoring(reader, [(str(path), str(path)) for path in paths], left, right)
+        work_done = thread_map(scoring.work, scoring.items(), workers)
+        found = scoring.collect(work_done, progress, strict=errors is None)
+        if errors is not None:
+            errors.update({n: str(one.error) for n, one in found.photos.items() if one.error})
+        return found.scores
+
+    def score_frame(
+        self,
+        pairs: Frame,
+        point: OperatingPoint | None = None,
+        prior: float = EQUAL_PRIORS,
+        progress: ProgressCallback = ignore_progress,
+    ) -> Frame:
+        """Score the pairs of photos in a pandas DataFrame; each photo is read once.
+
+        Args:
+            pairs: Its columns `left` and `right` are paths.
+            point: The threshold, from `operating_point`; None for the model's default.
+            prior: As for `verify`.
+            progress: As for `score_images`.
+
+        Returns:
+            A copy with the columns score, probability, same and error. Where a photo cannot be
+            used, error says why, score is NaN, and probability and same are None.
+
+        Raises:
+            BadConfig: `pairs` lacks the column left or right.
+        """
+        if not {"left", "right"} <= set(getattr(pairs, "columns", ())):
+            raise BadConfig(
+                f"pairs is a {type(pairs).__name__} without the columns left and right; give a "
+                "pandas DataFrame of paths that has them"
+            )
+        names = [str(path) for side in ("left", "right") for path in pairs[side]]
+        paths, numbers = np.unique(names, return_inverse=True)
+        left, right = np.split(numbers, 2)
+        problems: dict[int, str] = {}
+        scores = self.score_images(paths.tolist(), left, right, progress, errors=problems)
+        point = point or self.operating_point()
+        verdicts = [
+            None if math.isnan(score) else Verdict.of(self.bundle, score, point, prior)
+            for score in scores.tolist()
+        ]
+        sides = zip(left.tolist(), right.tolist(), strict=True)
+        frame: Frame = pairs.assign(
+            score=scores.tolist(),
+            probability=[one and one.probability for one in verdicts],
+            same=[None if one is None else one.same for one in verdicts],
+            error=[problems.get(a) or problems.get(b, "") for a, b in sides],
         )
+        return frame
 
 
-def _name_of(source: ImageSource, name: str) -> str | None:
-    """Return None for a path, which messages name themselves, and `name` for other sources."""
-    return None if isinstance(source, str | os.PathLike) else name
+def _name_of(source: object, name: str | None) -> str | None:
+    """Return what messages call an image: a path, and `name` for other sources."""
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
 def _is_one_image(images: Any) -> bool:

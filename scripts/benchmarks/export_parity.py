@@ -99,7 +99,8 @@ def main() -> None:
     print_row(*["---"] * len(COLUMNS))
     for name in options.bundles:
         verifier = Verifier.load(name)
-        crops = np.array([verifier.crop(index.path(int(image))) for image in images])
+        paths = [index.path(int(image)) for image in images]
+        crops = np.array([verifier.detect(path, every=False)[0].crop for path in paths])
         compare(verifier.bundle, crops, left, right)
 
 

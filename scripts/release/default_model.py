@@ -49,6 +49,7 @@ from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.lookalikes import find_clusters
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
+from facepairs.evaluation.pair_scores import embed_images
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.align import AlignedFace
@@ -56,7 +57,6 @@ from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 PACKAGE = "face_recognition_models"
@@ -145,7 +145,7 @@ def small_faces(
 ) -> tuple[SmallFaces, ...]:
     """Measure pairs of small faces: every photo is shrunk until its face has a given side."""
     tables = []
-    faces = [verifier.align_faces(index.path(image))[0] for image in images.tolist()]
+    faces = [verifier.detect(index.path(image), every=False)[0] for image in images.tolist()]
     for side, below in zip(SMALL_PX, SIZES_PX, strict=True):
         shrunk = (
             shrink(index.path(image), face, side)
@@ -231,7 +231,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
         verifier = Verifier(draft)
         everything = np.arange(len(index))
-        embeddings = embed_files(verifier, index.paths, everything, progress=display("embedding"))
+        embeddings = embed_images(verifier, index, everything, display("embedding"))
         person = index.person_of.astype(np.int64)
         clusters = find_clusters(embeddings, person)
         assert clusters is not None

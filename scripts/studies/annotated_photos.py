@@ -39,7 +39,7 @@ def annotated_figures(verifier: Verifier, folder: Path) -> dict[str, Any]:
     errors: list[Points] = []
     for path in sorted(folder.glob("*.jpg")):
         try:
-            found = [one.face for one in verifier.align_faces(path, every=True) if one.face]
+            found = [one.face for one in verifier.detect(path) if one.face]
         except BadImage:
             found = []
         marks = np.array([face.landmarks for face in found]).reshape(-1, 5, 2)

@@ -9,7 +9,7 @@ DATA is LFW, LISTS the folder of its official lists, BUNDLE was trained on View 
 - steep scene: the same, turned by 20 to 60 degrees;
 - turned 90, 180 or 270; mouth and chin covered; eyes covered: the photo itself, changed.
 
-`Verifier.align_faces` looks for the face in each, as a JPEG. Landmarks are compared with those
+`Verifier.detect` looks for the face in each, as a JPEG. Landmarks are compared with those
 found in LFW's photo, mapped by the known transform; errors are mean distances in parts of the eye
 distance. Embeddings of the changed photos decide the same pairs as those of the photos themselves:
 all pairs of the photos, each person's genuine pairs counted as one; intervals of 95 % are from a

@@ -25,8 +25,8 @@ from facepairs.evaluation.identification import (
     identification_figures,
     split_people,
 )
+from facepairs.evaluation.pair_scores import embed_images
 from facepairs.support.words import align_columns
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 
@@ -47,9 +47,7 @@ def measure(data: Path, lists: Path) -> None:
     model = Bundle.open(None)
     verifier = Verifier(model)
     images = np.arange(len(index))
-    embeddings = embed_files(
-        verifier, index.paths, images, progress=progress_display()("embedding")
-    )
+    embeddings = embed_images(verifier, index, images, progress_display()("embedding"))
     measured, counts = [], []
     for people in sets:
         inside = np.isin(index.person_of, people)

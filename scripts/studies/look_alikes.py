@@ -29,8 +29,8 @@ from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
+from facepairs.evaluation.pair_scores import embed_images
 from facepairs.support.words import align_columns
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 TARGET = 0.01
@@ -74,7 +74,7 @@ def study(bundle: str, data: Path, lists: Path, groups_csv: Path) -> list[list[s
     images = np.flatnonzero(np.isin(index.person_of, people))
     verifier = Verifier.load(bundle, threads=1)
     shown = progress_display()("embedding")
-    embeddings = embed_files(verifier, index.paths, images, progress=shown)
+    embeddings = embed_images(verifier, index, images, shown)
     person = index.person_of[images].astype(np.int64)
 
     random = np.random.default_rng(0)

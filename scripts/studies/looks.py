@@ -1,4 +1,4 @@
-"""What `Verifier.align_faces` makes of a photo that was changed: one row per photo, resumable."""
+"""What `Verifier.detect` makes of a photo that was changed: one row per photo, resumable."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -81,7 +81,7 @@ class Study:
         path = self.index.path(int(self.photos[number]))
         photo = load_crop(path, WHOLE)
         try:
-            direct = self.verifier.align_faces(path)[0]
+            direct = self.verifier.detect(path, every=False)[0]
         except BadImage as error:
             whole = Picture(photo, turned(1, 0, 0, 0))
             return [self._row(number, "LFW's photo", whole, reason=error.kind)]
@@ -119,14 +119,14 @@ class Study:
             crop = warp(Image.fromarray(picture.image), fit_crop(truth, spec), spec.crop_px)
             row.by_truth = self._embed(crop)
         try:
-            face = self.verifier.align_faces(buffer.getvalue())[0]
+            face = self.verifier.detect(buffer.getvalue(), every=False)[0]
         except BadImage as error:
             row.reason = error.kind
             return row
         row.faces, row.embedding = face.faces or 0, self._embed(face.crop)
         row.error = row.best_error = landmark_error(face, truth)
         if row.error > SAME_FACE:
-            found = self.verifier.align_faces(buffer.getvalue(), every=True)
+            found = self.verifier.detect(buffer.getvalue())
             row.best_error = min(row.error, *(landmark_error(one, truth) for one in found))
         return row
 

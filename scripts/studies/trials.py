@@ -35,9 +35,9 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
+from facepairs.evaluation.pair_scores import embed_images
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import align_columns
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 FARS = (0.01, 0.001, 0.0001)
@@ -209,7 +209,7 @@ def load(spec: str, index: FaceIndex, images: Ints, keep: Path | None) -> tuple[
         return name, saved["embeddings"].astype(np.float32)
     verifier = Verifier.load(place, threads=1)
     shown = progress_display()(f"embedding with {name}")
-    embeddings = embed_files(verifier, index.paths, images, progress=shown)
+    embeddings = embed_images(verifier, index, images, shown)
     if kept:
         kept.parent.mkdir(parents=True, exist_ok=True)
         np.savez(kept, images=images, embeddings=embeddings)

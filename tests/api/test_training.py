@@ -51,7 +51,7 @@ def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces,
     frame = found.to_frame()
     assert frame.auc.tolist() == [found.summary.auc.value]
     assert (*frame.auc_low, *frame.auc_high) == found.summary.auc.interval
-    assert {"tar_at_far_0.01_low", "tar_at_far_0.01_high"} < set(frame)
+    assert {"tar_at_far_0.01", "fmr_low", "fmr_high"} < set(frame)
     pairs = found.measurements[0].to_frame()
     assert len(pairs) == frame.genuine_pairs[0] + frame.impostor_pairs[0]
     assert (pairs.accepted == (pairs.score >= pairs.threshold)).all()

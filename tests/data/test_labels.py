@@ -13,7 +13,6 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import find_mislabelled, pairs_within_folders
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 
@@ -41,7 +40,7 @@ def index(tmp_path: Path) -> FaceIndex:
 
 
 def mislabelled(verifier: Verifier, index: FaceIndex) -> list[str]:
-    rows = embed_files(verifier, index.paths, np.arange(len(index)), errors={})
+    rows = verifier.embed(index.paths, errors={})
     calibration = verifier.bundle.calibration
     assert calibration is not None
     found = find_mislabelled(index, rows, calibration.scale, calibration.offset)

@@ -13,7 +13,7 @@ from tiny.scores import invented, write_method
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.evaluation.report.table import text_of
 from facepairs.evaluation.sources.find import ScoreSource
@@ -104,7 +104,7 @@ def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) 
     def measured(settings: str) -> tuple[str | None, str | None]:
         recipe = "[recipe]\nframe_px = 250\ncrop_px = 128\n"
         (folder / "config.toml").write_text(f"{recipe}[train]\n{settings}")
-        summary = measure_view2(ScoreSource("view2", str(folder), "siamese")).summary
+        summary = measure_scores(ScoreSource("view2", str(folder), "siamese")).summary
         return summary.alignment, summary.category
 
     assert measured('align = "landmarks"') == ("landmarks-5", "label-free outside data")

@@ -4,18 +4,21 @@ import json
 
 import numpy as np
 import pytest
+from figures import figures_of, fold_accuracy
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny.scores import invented, write_method
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.table import text_of
 from facepairs.evaluation.report.tables import summaries_table
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.summary import summarise
+from facepairs.evaluation.sources.find import ScoreSource
 
 
 def drawn(folds=10, each=50, seed=0):
@@ -26,13 +29,12 @@ def drawn(folds=10, each=50, seed=0):
 
 
 def test_two_folds_by_hand():
-    genuine = [True, True, False, False] * 2
-    score = [0.9, 0.4, 0.5, 0.1, 3.0, 2.0, 1.0, 0.5]
-    found = summarise(genuine, score, {1: 0.45, 2: 2.0}, [1] * 4 + [2] * 4)
+    genuine = np.array([True, True, False, False] * 2)
+    score = np.array([0.9, 0.4, 0.5, 0.1, 3.0, 2.0, 1.0, 0.5])
+    found = figures_of(genuine, score, {1: 0.45, 2: 2.0}, [1] * 4 + [2] * 4)
     rows = found.folds
-    assert [row.accuracy for row in rows] == [0.5, 1.0]
+    assert [fold_accuracy(row) for row in rows] == [0.5, 1.0]
     assert [row.threshold for row in rows] == [0.45, 2.0]
-    assert [row.auc for row in rows] == [0.75, 1.0]
     assert found.accuracy.value == 0.75
     assert found.balanced_accuracy.standard_error == pytest.approx(0.25)  # sigma .3536 over root 2
     assert found.point.errors.fmr.value == found.point.errors.fnmr.value == 0.25
@@ -43,22 +45,22 @@ def test_two_folds_by_hand():
 
 def test_lfws_rule_takes_each_folds_threshold_from_the_other_folds():
     genuine, score, fold = drawn()
-    by_rule = summarise(genuine, score, None, fold)
+    by_rule = figures_of(genuine, score, None, fold)
     expected = (by_rule.accuracy.value, by_rule.balanced_accuracy.standard_error)
     for threshold in (dict.fromkeys(range(1, 11), 5.0), 5.0, None):
-        found = summarise(genuine, score, threshold, fold)
+        found = figures_of(genuine, score, threshold, fold)
         assert (found.lfw_accuracy.value, found.lfw_accuracy.standard_error) == expected
     shifted = score + 100 * (fold == 3)  # no other threshold serves the third fold
     own = {number: 0.75 + 100 * (number == 3) for number in range(1, 11)}
-    found = summarise(genuine, shifted, own, fold)
+    found = figures_of(genuine, shifted, own, fold)
     assert found.lfw_accuracy.value < found.accuracy.value - 0.02
-    assert summarise(genuine, score, 5.0).lfw_accuracy is None
-    assert summarise(genuine[:50], score[:50], {1: 5.0}, fold[:50]).lfw_accuracy is None
+    assert figures_of(genuine, score, 5.0).lfw_accuracy is None
+    assert figures_of(genuine[:50], score[:50], {1: 5.0}, fold[:50]).lfw_accuracy is None
 
 
 def test_curve_figures_are_those_of_all_scores_together():
     genuine, score, fold = drawn(each=200)
-    found = summarise(genuine, score, dict.fromkeys(range(1, 11), 0.7), fold)
+    found = figures_of(genuine, score, dict.fromkeys(range(1, 11), 0.7), fold)
     assert found.auc.value == auc(genuine, score)
     assert found.eer == eer(genuine, score)
     assert found.true_accepts("0.1").value == pytest.approx(
@@ -66,7 +68,7 @@ def test_curve_figures_are_those_of_all_scores_together():
     )
     assert found.true_accepts("0.001") is None
     assert "not enough pairs" in found.tar_at_far["0.001"].reason
-    accuracies = [row.accuracy for row in found.folds]
+    accuracies = [fold_accuracy(row) for row in found.folds]
     assert found.accuracy.value == pytest.approx(np.mean(accuracies))
     assert found.balanced_accuracy.standard_error == pytest.approx(
         np.std(accuracies, ddof=1) / 10**0.5
@@ -76,9 +78,9 @@ def test_curve_figures_are_those_of_all_scores_together():
 
 def test_one_fold_has_no_standard_error_but_a_reason():
     genuine, score, fold = drawn(folds=1)
-    found = summarise(genuine, score, {7: 0.7}, fold + 6)
+    found = figures_of(genuine, score, {7: 0.7}, fold + 6)
     assert found.balanced_accuracy.standard_error is None
-    assert found.folds[0].fold == 7
+    assert found.folds[0].name == "7"
 
 
 def test_ece_uses_each_folds_own_calibration():
@@ -86,38 +88,41 @@ def test_ece_uses_each_folds_own_calibration():
     shifted = score + 5 * (fold == 2)  # another network, another scale
     thresholds = {1: 0.75, 2: 5.75}
     right = {1: Calibration(1.5, -1.1), 2: Calibration(1.5, -1.1 - 7.5)}
-    found = summarise(genuine, shifted, thresholds, fold, right)
+    found = figures_of(genuine, shifted, thresholds, fold, right)
     plain = expected_calibration_error(genuine, right[1].probability(score))
     assert found.ece == pytest.approx(plain)
     swapped = {1: right[2], 2: right[1]}
-    assert summarise(genuine, shifted, thresholds, fold, swapped).ece > found.ece + 0.1
+    assert figures_of(genuine, shifted, thresholds, fold, swapped).ece > found.ece + 0.1
 
 
 @given(st.permutations(range(40)), st.floats(-2, 3))
 def test_the_order_of_pairs_does_not_matter(order, threshold):
     genuine, score, fold = drawn(folds=4, each=10)
     thresholds = {k: threshold + k / 10 for k in range(1, 5)}
-    one = summarise(genuine, score, thresholds, fold)
-    other = summarise(genuine[order], score[order], thresholds, fold[order])
+    one = figures_of(genuine, score, thresholds, fold)
+    other = figures_of(genuine[order], score[order], thresholds, fold[order])
     assert one == other
 
 
-def test_missing_thresholds_calibrations_and_classes_are_refused():
+def test_a_fold_without_a_threshold_or_a_class_is_refused(tmp_path):
+    folder = write_method(tmp_path / "siamese", invented())
+    source = ScoreSource("view2", str(folder), "siamese")
+    result = json.loads((folder / "result.json").read_text())
+    result["folds"].pop()
+    (folder / "result.json").write_text(json.dumps(result))
+    with pytest.raises(BadData):
+        measure_scores(source)
     genuine, score, fold = drawn(folds=2)
-    with pytest.raises(BadData, match="fold 2 has scores and no threshold"):
-        summarise(genuine, score, {1: 0.5}, fold)
-    with pytest.raises(BadData, match="fold 2 has scores and no calibration"):
-        summarise(genuine, score, {1: 0.5, 2: 0.5}, fold, {1: Calibration(1, 0)})
-    with pytest.raises(BadData, match="one number for each"):
-        summarise(genuine, score, {1: 0.5, 2: 0.5}, fold[:-1])
-    with pytest.raises(NotEnough, match="impostor"):
-        summarise(genuine, score, {1: 0.5, 2: 0.5}, np.where(genuine, 1, 2))
+    with pytest.raises(BadData):
+        figures_of(genuine, score, {1: 0.5, 2: 0.5}, fold[:-1])
+    with pytest.raises(NotEnough):
+        figures_of(genuine, score, {1: 0.5, 2: 0.5}, np.where(genuine, 1, 2))
 
 
 def test_the_table_has_a_line_for_each_method():
     genuine, score, fold = drawn(folds=2)
-    two = summarise(genuine, score, {1: 0.7, 2: 0.7}, fold)
-    one = summarise(genuine[:50], score[:50], {1: 0.7}, fold[:50], {1: Calibration(1, 0)})
+    two = figures_of(genuine, score, {1: 0.7, 2: 0.7}, fold)
+    one = figures_of(genuine[:50], score[:50], {1: 0.7}, fold[:50], {1: Calibration(1, 0)})
     table = summaries_table("method", {"pixels": two, "difference": one})
     _, head, first, second = text_of([table]).splitlines()
     assert head.split()[:2] == ["method", "accuracy"]
@@ -126,6 +131,6 @@ def test_the_table_has_a_line_for_each_method():
         f"{100 * two.accuracy.value:.2f} % ± {100 * two.balanced_accuracy.standard_error:.2f}"
         in first
     )
-    assert "(1 fold: no s.e.)" in second
+    assert "±" not in second
     assert "too few pairs" in first
     assert first.index("±") > head.index("accuracy")

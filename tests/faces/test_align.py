@@ -8,14 +8,14 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
 from PIL import Image
 
 from facepairs.errors import BadImage, NoFace, TooSmallFace
-from facepairs.faces import detector
 from facepairs.faces.align import (
     FaceCells,
-    align_and_keep,
     align_faces,
+    crop_known,
     unaligned_face,
 )
 from facepairs.faces.face_problem import MIN_FACE_PX
+from facepairs.faces.inspection import inspect_content
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import open_photo
 
@@ -103,13 +103,14 @@ def test_the_camera_s_orientation_is_obeyed(drawn):
 @pytest.mark.parametrize("name", faceless())
 def test_a_photo_without_a_face_is_refused_by_name(name):
     picture = faceless()[name]
-    for align in (align_faces, keep):
-        with pytest.raises(NoFace, match=r"^the photo: no face found; use a photo"):
-            align(encoded(picture), SPEC, "the photo")
+    for cut in (align_faces, from_record):
+        with pytest.raises(NoFace, match=r"^the photo: "):
+            cut(encoded(picture), SPEC, "the photo")
 
 
-def keep(source, spec, name=None, hints=True):
-    return [align_and_keep(open_photo(source, name), spec, hints)]
+def from_record(data, spec, name="image"):
+    """Return the crop of a photo whose record is known."""
+    return crop_known(open_photo(data, name), inspect_content(data, True, name=name), spec)
 
 
 def test_tight_grey_crops_are_found_or_refused(drawn):
@@ -146,54 +147,45 @@ def test_a_face_of_too_few_pixels_gives_no_verdict(drawn):
     small = Place(160, 120, 44)
     assert small.face_px < MIN_FACE_PX
     photo = paste(canvas(320, 240), drawn[3], small)
-    for align in (align_faces, keep):
+    for cut in (align_faces, from_record):
         with pytest.raises(TooSmallFace, match=r"^far\.png: its face measures (19|20|21) pixels"):
-            align(encoded(photo), SPEC, "far.png")
+            cut(encoded(photo), SPEC, "far.png")
 
 
 def test_faces_of_too_few_pixels_are_passed_over(drawn):
     places = (Place(110, 100, 150), Place(590, 60, 40)), (Place(320, 240, 46), Place(40, 40, 62))
     for large, small in (places[0], places[1][::-1]):
         both = paste(paste(canvas(640, 480), drawn[2], large), drawn[3], small)
-        for align in (align_faces, keep):
-            (face,) = align(encoded(both), SPEC)
-            assert face.face.centre == pytest.approx(large[:2], abs=12)
+        (face,) = align_faces(encoded(both), SPEC)
+        assert face.face.centre == pytest.approx(large[:2], abs=12)
+        assert np.array_equal(from_record(encoded(both), SPEC), face.crop)
         assert len(align_faces(both, SPEC, every=True)) == 1
 
 
-def test_what_is_found_is_kept_and_equal(drawn, monkeypatch):
-    data = encoded(paste(canvas(512, 400), drawn[1], Place(230, 190, 310, 11)), "JPEG")
+@pytest.mark.parametrize(("size", "side"), [((512, 400), 310), ((3600, 2700), 1900)])
+def test_a_record_has_what_aligning_finds(drawn, size, side):
+    width, height = size
+    place = Place(width // 2, height // 2, side, 11)
+    data = encoded(paste(canvas(*size), drawn[1], place), "JPEG")
     (expected,) = align_faces(data, SPEC)
-    (first,) = keep(data, SPEC)
-    monkeypatch.setattr(detector, "find_faces", None)
-    (again,) = keep(data, SPEC)
-    for found in (first, again):
-        assert np.array_equal(found.crop, expected.crop)
-        assert found.to_json() == expected.to_json()
+    record = inspect_content(data, True)
+    assert np.array_equal(crop_known(open_photo(data), record, SPEC), expected.crop)
+    assert record.hints == expected.hints
+    cells = FaceCells.of(record)
+    assert cells.box == " ".join(map(str, expected.box))
+    assert (cells.faces, cells.hints.split()) == ("1", [hint.kind for hint in expected.hints])
 
 
 def test_an_unreadable_file_is_refused_by_name():
     for data, reason in ((b"no image", "not a"), (b"", "empty")):
-        for align in (align_faces, keep):
-            with pytest.raises(BadImage, match=rf"^broken\.jpg: .*{reason}"):
-                align(data, SPEC, "broken.jpg")
+        with pytest.raises(BadImage, match=rf"^broken\.jpg: .*{reason}"):
+            align_faces(data, SPEC, "broken.jpg")
 
 
 def test_without_alignment_the_whole_image_is_used(drawn):
     for picture in (canvas(64, 48), Image.open(drawn[0])):
-        face = unaligned_face(open_photo(picture, "x"), SPEC)
+        face = unaligned_face(picture, SPEC, "x")
         assert np.array_equal(face.crop, load_crop(picture, SPEC))
         assert (face.box, face.faces, face.to_json()["landmarks"]) == (None, None, None)
         assert "the whole image" in face.describe()
-        assert "unaligned" in face.to_cells().hints.split()
-        assert not unaligned_face(open_photo(picture, "x"), SPEC, hints=False).hints
-        assert face.to_cells()[:2] == ("", "")
-
-
-def test_a_face_in_a_row_of_csv(drawn):
-    (face,) = align_faces(drawn[0], SPEC)
-    cells = face.to_cells()
-    assert isinstance(cells, FaceCells)
-    assert cells.box == " ".join(map(str, face.box))
-    assert cells.faces == "1"
-    assert cells.hints.split() == [hint.kind for hint in face.hints]
+        assert "unaligned" in {hint.kind for hint in face.hints}

@@ -64,7 +64,7 @@ def test_small_photos_are_named(crop):
     assert kinds(crop, side_px=40) == {"small"}
     text = photo_hints(crop, 40.4)[0].text
     assert "40" in text
-    assert "128" in text
+    assert "64" in text
     (hint,) = photo_hints(crop, 40.4, face())  # its face is as large as in the frame, 114 pixels
     assert hint.text == "too small: the face measures 114 pixels; 181 are enough"
 

@@ -11,8 +11,8 @@ from facepairs.data.index import FaceIndex
 from facepairs.faces import inspection
 from facepairs.faces.align import align_faces
 from facepairs.faces.alignment import TEMPLATE
-from facepairs.faces.face_cache import FaceCache
 from facepairs.faces.inspection import InspectPhotos, inspect_content, inspect_photos
+from facepairs.faces.photo_cache import PhotoCache
 from facepairs.faces.photo_record import PhotoRecord
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop import CropSpec
@@ -41,7 +41,7 @@ def index(root):
 
 @pytest.fixture
 def cache():
-    return FaceCache()
+    return PhotoCache()
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_the_plan_crops_as_verification_does(index, cache):
 
 
 def test_work_can_be_pickled_and_gives_the_same(index, tmp_path):
-    work = InspectPhotos(True, FaceCache(tmp_path / "faces.sqlite"))
+    work = InspectPhotos(True, PhotoCache(tmp_path / "faces.sqlite"))
     paths = [str(index.path(image)) for image in range(len(index))]
     assert pickle.loads(pickle.dumps(work))(paths) == work(paths)
 
@@ -146,7 +146,7 @@ def test_problems_are_records_not_exceptions(tmp_path):
     (tmp_path / "empty.jpg").touch()
     (tmp_path / "damaged.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
     names = [tmp_path / name for name in ("empty.jpg", "damaged.jpg", "missing.jpg", ".")]
-    records = InspectPhotos(True, FaceCache())(names)
+    records = InspectPhotos(True, PhotoCache())(names)
     assert records[0].problem == "zero_byte"
     assert all(record.problem and record.reason and record.face is None for record in records)
     table = PhotoTable.of(records, 4, "landmarks")

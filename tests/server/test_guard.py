@@ -137,7 +137,7 @@ def test_an_id_is_kept_if_it_is_one(client):
 
 def test_a_bug_is_answered_and_logged_without_its_message(caplog):
     class Broken(Verifier):
-        def align_face(self, *_: object) -> AlignedFace:
+        def detect(self, *_: object, **__: object) -> list[AlignedFace]:
             raise RuntimeError("a secret")
 
     service = Service(Broken.load(), None, False, 1 << 20)

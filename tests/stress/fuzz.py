@@ -36,7 +36,7 @@ with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"])
     from facepairs.errors import FacepairsError
     from facepairs.evaluation.scores import read_scores
     from facepairs.verification.embedders.embedder import ExternalEmbedder
-    from facepairs.verification.pairs.pairs_file import PairsFile
+    from facepairs.verification.pairs_file import PairsFile
 
 INDEX = FaceIndex.from_listing(
     [f"{who}/{who}_{n:04d}.jpg" for who, count in (("Ann", 3), ("Bé", 2)) for n in range(1, count)]

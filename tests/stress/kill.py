@@ -9,6 +9,7 @@ Rows are JSON lines in OUT/kill.jsonl; `--resume` continues after those that are
 
 import argparse
 import json
+import os
 import random
 import shutil
 import sys
@@ -146,6 +147,7 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     base = options.out.resolve()
+    os.environ["FACEPAIRS_CACHE"] = str(base / "photos.sqlite")  # not the user's own
     results = base / "kill.jsonl"
     if not options.resume:
         results.unlink(missing_ok=True)

@@ -55,7 +55,7 @@ def warm_up() -> None:
     import facepairs.training.export
     import facepairs.training.inputs.pair_cache
     import facepairs.training.train_people
-    import facepairs.verification.pairs.verify_pairs  # noqa: F401
+    import facepairs.verification.score_list  # noqa: F401
 
 
 def command_line(*words: object) -> Work:

@@ -66,7 +66,7 @@ def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):
     export(bundle.folder, tmp_path / "out", "onnx")
     toml = tmp_path / "out" / "embedder.toml"
     evaluation = evaluate(toml, faces)
-    assert (evaluation.summary.people, evaluation.selection.source) == (12, "held-out people")
+    assert (evaluation.summary.people, evaluation.selection.protocol) == (12, "heldout")
     assert evaluation.measurements[0].provenance.identities == bundle.identities
     calibrated = calibrate(toml, faces, tmp_path / "mine")
     assert calibrated.people_left_out == 10
@@ -107,7 +107,10 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, kind):
     code = text.partition("```python\n")[2].partition("```")[0]
     names: dict[str, np.ndarray] = {}
     exec(code.replace('"run/bundle"', '"../bundle"'), names)
-    left, right = Verifier(bundle).crop("a.jpg")[None], Verifier(bundle).crop("b.jpg")[None]
+    left, right = (
+        Verifier(bundle).detect("a.jpg")[0].crop[None],
+        Verifier(bundle).detect("b.jpg")[0].crop[None],
+    )
     if kind == "embedding":
         expected = Verifier(bundle).embed(["a.jpg", "b.jpg"])
     else:

@@ -11,13 +11,10 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.rates import operating_point
-from facepairs.errors import BadBundle, BadImage, BadRun, NoFace, TooSmallFace
+from facepairs.choices import PHOTO_CACHE
+from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
 from facepairs.faces import inspection
-from facepairs.faces.face_cache import FOLDER_VARIABLE
-from facepairs.support.progress import ignore_progress
-from facepairs.verification.pairs import verify_pairs
-from facepairs.verification.pairs.bulk import CropReader, LocalPhotos
+from facepairs.verification.quick import QuickVerifier
 from facepairs.verification.verifier import Verifier
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
@@ -25,7 +22,7 @@ PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -85,7 +82,7 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
             with pytest.raises(kind, match=rf"{bad.name}: "):
                 verifier.verify(*pair)
         with pytest.raises(kind, match=rf"{bad.name}: "):
-            verifier.crop(bad)
+            verifier.detect(bad)
     errors = {}
     everyone = np.arange(len(photos))
     scores = verifier.score_images(photos, everyone, everyone, errors=errors)
@@ -129,23 +126,32 @@ def test_embeddings_follow_the_alignment(verifier, photos):
     if verifier.bundle.kind == "pair":
         pytest.skip("a pair network has no embeddings")
     rows = verifier.embed(photos[:3])
-    crops = np.stack([verifier.crop(photo) for photo in photos[:3]])
+    crops = np.stack([verifier.detect(photo, every=False)[0].crop for photo in photos[:3]])
     assert np.array_equal(rows, verifier.scorer.embed(crops))
 
 
 def test_a_reader_gives_the_crops_that_verify_uses(verifier, photos):
-    read = pickle.loads(pickle.dumps(CropReader(verifier, LocalPhotos(photos[0].parent))))
+    reader = pickle.loads(pickle.dumps(verifier.reader()))
     for photo in photos[:2]:
-        assert np.array_equal(read(photo.name).crop, verifier.crop(photo))
-    with pytest.raises(NoFace, match=r"photos.*/field\.png: no face"):
-        read("field.png")
+        crop = reader.see(photo.name, photo).crop
+        assert np.array_equal(crop, verifier.detect(photo, every=False)[0].crop)
+    assert isinstance(reader.see("field", photos[6]).error, NoFace)
+
+
+@pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
+def test_photos_given_as_bytes_are_not_kept(verifier, photos, own_cache):
+    rows = verifier.embed([photos[0].read_bytes(), np.asarray(Image.open(photos[1]))])
+    assert not own_cache.exists()
+    assert np.allclose(verifier.embed(photos[:2]), rows, atol=1e-6)
+    assert np.array_equal(verifier.embed(photos[:2]), verifier.embed(photos[:2]))
+    assert own_cache.exists()
 
 
 def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
     code = f"""
 import sys
-from facepairs.verification.verifier import Verifier
-verifier = Verifier.load({str(verifier.bundle.folder)!r}, quick=True)
+from facepairs.verification.quick import QuickVerifier
+verifier = QuickVerifier.load({str(verifier.bundle.folder)!r})
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
 heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
 print([name for name in heavy if name in sys.modules])
@@ -165,54 +171,45 @@ print([name for name in heavy if name in sys.modules])
 
 def test_a_quick_verifier_is_pickled_and_names_a_bad_network(verifier, photos, tmp_path):
     folder = verifier.bundle.folder
-    quick = Verifier.load(folder, quick=True)
+    quick = QuickVerifier.load(folder)
     expected = quick.verify(*photos[:2])
-    assert (
-        pickle.loads(pickle.dumps(Verifier.load(folder, quick=True))).verify(*photos[:2])
-        == expected
-    )
+    assert pickle.loads(pickle.dumps(QuickVerifier.load(folder))).verify(*photos[:2]) == expected
     bundle = tiny_bundle(tmp_path / "bundle", alignment="landmarks-5")
     bundle.network_path.write_bytes(bundle.network_path.read_bytes()[:-1] + b"x")
     with pytest.raises(BadBundle, match="SHA-256"):
-        Verifier.load(bundle.folder, quick=True).verify(*photos[:2])
+        QuickVerifier.load(bundle.folder).verify(*photos[:2])
 
 
-def test_every_face_is_compared_with_every_other(verifier, photos, tmp_path):
+def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
     group = canvas(900, 400)
     drawn = sorted((photos[0].parent / "faces").glob("*/*.jpg"))
     for face, centre in zip(drawn[:3], (150, 450, 750), strict=True):
         paste(group, face, Place(centre, 200, 250))
     group.save(tmp_path / "group.png")
-    left, right = verifier.align_faces(tmp_path / "group.png", every=True), photos[3]
-    other = verifier.align_faces(right)[0].crop
-    verdicts = verifier.compare_faces(tmp_path / "group.png", right)
-    assert len(verdicts) == len(left) == 3
-    for verdict, face in zip(verdicts, left, strict=True):
-        expected = verifier.scorer.score_pairs(face.crop[None], other[None])[0]
-        assert verdict.score == pytest.approx(expected, abs=1e-5)
-    squared = verifier.compare_faces(tmp_path / "group.png", tmp_path / "group.png")
-    scores = np.array([verdict.score for verdict in squared]).reshape(3, 3)
-    assert np.allclose(scores, scores.T, atol=1e-5)
-    assert [np.array_equal(v.left.crop, v.right.crop) for v in squared] == [
-        row == column for row in range(3) for column in range(3)
-    ]
+    faces, (other,) = verifier.detect(tmp_path / "group.png"), verifier.detect(photos[3])
+    assert len(faces) == 3
+    for face in faces:
+        verdict = verifier.verify_faces(face, other)
+        expected = verifier.scorer.score_pairs(face.crop[None], other.crop[None])[0]
+        assert verdict.score == expected
+        assert (verdict.left, verdict.right) == (face, other)
+        assert verifier.verify_faces(other, face).score == pytest.approx(expected, abs=1e-5)
+    assert len(verifier.detect(tmp_path / "group.png", every=False)) == 1
+    reader = verifier.reader()
+    first, again = (reader.see_every("group", tmp_path / "group.png") for _ in range(2))
+    first = reader.complete(first)
+    assert [one.face for one in first] == [one.face for one in again] == [0, 1, 2]
+    assert [one.box for one in first] == [one.box for one in again]
+    assert all(one.crop is not None for one in again)  # nothing was kept until `complete`
+    known = reader.see_every("group", tmp_path / "group.png")
+    assert not any(one.new for one in known)
+    if verifier.bundle.kind == "embedding":
+        for one, other in zip(first, known, strict=True):
+            assert np.array_equal(one.embedding, other.embedding)
 
 
-def test_partial_results_of_another_detector_are_refused(verifier, photos, tmp_path, monkeypatch):
-    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
-    pairs.write_text("left,right\n0.png,1.png\n")
-    folder, point = photos[0].parent, operating_point(verifier.bundle)
-
-    def stopping(label):
-        if label == "writing scores":
-            raise KeyboardInterrupt
-        return ignore_progress
-
-    with pytest.raises(KeyboardInterrupt):
-        verify_pairs.verify_pairs(verifier, pairs, out, point, folder, progress=stopping)
-    with monkeypatch.context() as patch:
-        patch.setattr(verify_pairs, "DETECTOR", "eyes-2")
-        with pytest.raises(BadRun, match="other pairs, another model"):
-            verify_pairs.verify_pairs(verifier, pairs, out, point, folder, resume=True)
-    report = verify_pairs.verify_pairs(verifier, pairs, out, point, folder, resume=True)
-    assert (report.pairs, report.failed) == (1, 0)
+def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
+    verifier.reader().read([("one", photos[0])])
+    assert not verifier.reader().see("one", photos[0]).new
+    monkeypatch.setattr("facepairs.faces.photo_record.DETECTOR", "eyes-2")
+    assert verifier.reader().see("one", photos[0]).new

@@ -10,6 +10,7 @@ import pandas
 import pytest
 
 from facepairs import BadConfig, NoFace, Verifier
+from facepairs.verification.quick import QuickVerifier
 
 
 def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
@@ -19,9 +20,9 @@ def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
         {"left": [photos[0], photos[0], tmp_path / "text.jpg"], "right": photos[1:4]}
     )
     with Verifier.load() as verifier:
-        scored = verifier.verify_pairs(pairs)
+        scored = verifier.score_frame(pairs)
         with pytest.raises(BadConfig, match="pairs is a list without the columns left and right"):
-            verifier.verify_pairs([(photos[0], photos[1])])
+            verifier.score_frame([(photos[0], photos[1])])
         single = verifier.verify(photos[0], photos[1])
         assert len(verifier.embed(pairs.right)) == 3
     assert list(scored) == ["left", "right", "score", "probability", "same", "error"]
@@ -35,7 +36,7 @@ def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
 def test_a_verifier_opens_its_network_again_after_its_block(faces):
     photos = sorted(faces.glob("*/*.jpg"))[:1]
     pickled = pickle.loads(pickle.dumps(Verifier.load()))
-    for verifier in (Verifier.load(), Verifier.load(quick=True), pickled):
+    for verifier in (Verifier.load(), QuickVerifier.load(), pickled):
         with verifier:
             before = verifier.embed(photos)
             network = weakref.ref(verifier.scorer)

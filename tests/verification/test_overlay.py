@@ -9,7 +9,6 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import align_faces, unaligned_face
 from facepairs.images.crop import CropSpec
-from facepairs.images.photo import open_photo
 from facepairs.verification.overlay import (
     BOX,
     COLOURS,
@@ -86,7 +85,7 @@ def test_the_photos_fill_the_canvas(photos, verdict):
 
 
 def test_an_unaligned_image_has_no_marks(photos):
-    faces = [unaligned_face(open_photo(photo), SPEC) for photo in photos[1:]]
+    faces = [unaligned_face(photo, SPEC) for photo in photos[1:]]
     picture = draw_overlay(*photos[1:], Verdict(False, 0.1, 0.0, POINT, 0.5, 1, *faces))
     assert len(near(picture, FRAME, 12)[0]) == len(near(picture, BOX, 12)[0]) == 0
     assert len(near(picture, COLOURS[False], 10)[0]) > 50

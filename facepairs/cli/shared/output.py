@@ -69,6 +69,19 @@ def log(line: str) -> None:
         print(_erase() + one_line(line), file=sys.stderr, flush=True)
 
 
+def show_warnings() -> None:
+    """Show on stderr what the library warns of."""
+    import logging  # `--help` does not need it
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            log(f"warning: {record.getMessage()}")
+
+    logger = logging.getLogger("facepairs.faces")
+    if not logger.handlers:
+        logger.addHandler(Shown())
+
+
 def log_first(lines: Sequence[str]) -> None:
     """Print the first messages of a list that may be long, and how many more there are."""
     for line in lines[:MAX_SHOWN]:

@@ -11,8 +11,8 @@ from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
-    from facepairs.verification.pairs.verify_pairs import PairsReport
     from facepairs.verification.ranking import Match, Ranking
+    from facepairs.verification.score_list import PairsReport
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 

@@ -10,22 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import (
-    Bools,
-    Floats,
-    Interval,
-    Ints,
-    PairPeople,
-    check_two_classes,
-)
-from facepairs.evaluation.metrics.curves import (
-    falling_ranks,
-    weighted_auc,
-    weights_by_rank,
-)
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
+from facepairs.evaluation.metrics.curves import falling_ranks, weighted_auc, weights_by_rank
 from facepairs.evaluation.metrics.intervals import SEED, bootstrap
 from facepairs.evaluation.metrics.thresholds import pairs_needed
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -34,8 +21,8 @@ from facepairs.support.progress import ProgressCallback, ignore_progress
 class McNemar(NamedTuple):
     """Pairs that only one of two verifiers decides correctly, and the exact two-sided p-value."""
 
-    only_first_right: int
-    only_second_right: int
+    only_first_right: int | None
+    only_second_right: int | None
     p: float
 
 
@@ -48,7 +35,7 @@ class Difference:
     p: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PairwiseTest:
     """Two verifiers compared: differences are the first less the second.
 
@@ -58,9 +45,9 @@ class PairwiseTest:
         only_first_right, only_second_right: Pairs that only one of them decides correctly; None
             where classes are unequal: they would tell of the larger class.
         p: McNemar's where classes are equal, otherwise that of the balanced accuracy.
-        p_adjusted: Holm's for the number of tests.
         auc: Of the scores.
         tar_at_far: By FAR, such as "0.01".
+        p_adjusted: Holm's for the number of tests.
     """
 
     first: str
@@ -69,46 +56,41 @@ class PairwiseTest:
     only_first_right: int | None
     only_second_right: int | None
     p: float
-    p_adjusted: float
     auc: Difference
     tar_at_far: dict[str, Difference]
+    p_adjusted: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Every two verifiers compared on `pairs` pairs, with `draws` bootstrap draws from `seed`.
 
-    `drawn` is what was drawn, `p_from` where p-values come from, and `fars_left_out` are target
-    FARs for which there are too few impostor pairs.
+    `drawn` is what was drawn. P-values are those of McNemar's exact test, or of the balanced
+    accuracy's bootstrap. `fars_left_out` are target FARs that need more impostor pairs.
     """
 
     pairs: int
     drawn: Literal["people", "pairs"]
-    p_from: Literal["McNemar's exact test", "the balanced accuracy's bootstrap"]
+    p_from: Literal["mcnemar", "bootstrap"]
     draws: int
     seed: int
     fars_left_out: list[float]
     tests: list[PairwiseTest]
 
 
-def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
+def mcnemar(first_right: Bools, second_right: Bools) -> McNemar:
     """Test whether two verifiers are correct equally often on the same pairs: bool[N] each.
 
     Exact and two-sided: if they are equally good, each pair on which they differ is a fair coin.
     The p-value is 1 where they never differ.
-
-    Raises:
-        BadData: The arrays are not flat or of one length.
 
     References:
         McNemar, Psychometrika 12, 1947; Dietterich, Neural Computation 10, 1998.
     """
     from scipy.special import betainc
 
-    first, second = np.asarray(first_right, np.bool_), np.asarray(second_right, np.bool_)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise BadData(f"answers of shapes {first.shape} and {second.shape} are not paired")
-    only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
+    only_first = int((first_right & ~second_right).sum())
+    only_second = int((second_right & ~first_right).sum())
     fewer, more = sorted((only_first, only_second))
     p = 1.0 if fewer == more else 2 * float(betainc(more, fewer + 1, 0.5))
     return McNemar(only_first, only_second, min(p, 1.0))
@@ -152,9 +134,9 @@ def _figures(
 
 def compare(
     names: Sequence[str],
-    genuine: npt.ArrayLike,
-    scores: Sequence[npt.ArrayLike],
-    accepted: Sequence[npt.ArrayLike],
+    genuine: Bools,
+    scores: Sequence[Floats],
+    accepted: Sequence[Bools],
     fars: Sequence[float],
     people: PairPeople | None = None,
     progress: ProgressCallback = ignore_progress,
@@ -163,56 +145,39 @@ def compare(
 
     Args:
         names: Names of the verifiers.
-        genuine: bool[N].
-        scores: float[N] for each verifier.
+        genuine: bool[N], with both classes.
+        scores: float64[N] for each verifier.
         accepted: bool[N] for each verifier, its decisions.
         fars: Target FARs; those with too few impostor pairs are left out.
         people: Of the pairs; None where they are not known.
         progress: Called after every draw.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
     """
-    labels, _ = check_two_classes(genuine, scores[0])
-    rankings = [falling_ranks(check_two_classes(labels, score)[1]) for score in scores]
-    decisions = [np.asarray(decided, np.bool_) for decided in accepted]
-    impostors = int((~labels).sum())
+    rankings = [falling_ranks(score) for score in scores]
+    impostors = int((~genuine).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
-    equal = 2 * impostors == len(labels)
+    equal = 2 * impostors == len(genuine)
 
     def figures(weight: Floats) -> list[float]:
-        rows = zip(rankings, decisions, strict=True)
-        return [x for rank, decided in rows for x in _figures(rank, labels, decided, weight, kept)]
+        rows = zip(rankings, accepted, strict=True)
+        return [x for rank, decided in rows for x in _figures(rank, genuine, decided, weight, kept)]
 
-    alone = np.arange(len(labels))  # each pair as if of a person of its own
+    alone = np.arange(len(genuine))  # each pair as if of a person of its own
     shape = (-1, len(names), 2 + len(kept))
     drawn = bootstrap(people or (alone, alone), figures, progress).reshape(shape)
-    (observed,) = np.array(figures(np.ones(len(labels)))).reshape(shape)
+    (observed,) = np.array(figures(np.ones(len(genuine)))).reshape(shape)
     tests = []
     for a, b in itertools.combinations(range(len(names)), 2):
         gaps = map(_difference, observed[a] - observed[b], (drawn[:, a] - drawn[:, b]).T)
         balanced, auc, *tars = gaps
-        test = mcnemar(decisions[a] == labels, decisions[b] == labels) if equal else None
-        p = test.p if test else balanced.p
-        tests.append(
-            PairwiseTest(
-                first=names[a],
-                second=names[b],
-                balanced_accuracy=balanced,
-                only_first_right=test.only_first_right if test else None,
-                only_second_right=test.only_second_right if test else None,
-                p=p,
-                p_adjusted=p,
-                auc=auc,
-                tar_at_far={str(far): gap for far, gap in zip(kept, tars, strict=True)},
-            )
-        )
+        right = accepted[a] == genuine, accepted[b] == genuine
+        test = mcnemar(*right) if equal else McNemar(None, None, balanced.p)
+        by_far = {str(far): gap for far, gap in zip(kept, tars, strict=True)}
+        tests.append(PairwiseTest(names[a], names[b], balanced, *test, auc, by_far))
     adjusted = holm([test.p for test in tests])
     return Comparison(
-        pairs=len(labels),
+        pairs=len(genuine),
         drawn="pairs" if people is None else "people",
-        p_from="McNemar's exact test" if equal else "the balanced accuracy's bootstrap",
+        p_from="mcnemar" if equal else "bootstrap",
         draws=len(drawn),
         seed=SEED,
         fars_left_out=[far for far in fars if far not in kept],

@@ -1,26 +1,16 @@
-"""ROC curve, areas under it and equal error rate, and curves thinned out for drawing."""
+"""ROC curve, areas under it, equal error rate, and histograms of scores."""
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from facepairs.evaluation.metrics.arrays import (
-    Bools,
-    Floats,
-    Interval,
-    Ints,
-    check_two_classes,
-)
-from facepairs.evaluation.metrics.intervals import beta_interval
-
-MOST_POINTS = 600
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 
 
-@dataclass(frozen=True, eq=False)
-class Roc:
+class Roc(NamedTuple):
     """Points of the curve, thresholds falling: `thresholds`, `fmr`, `tmr`, float64[points] each."""
 
     thresholds: Floats
@@ -28,8 +18,7 @@ class Roc:
     tmr: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Histogram:
+class Histogram(NamedTuple):
     """`edges` float64[bins + 1]; `genuine`, `impostor` float64[bins], shares of each class."""
 
     edges: Floats
@@ -46,16 +35,12 @@ def count_accepted(genuine: Bools, score: Floats) -> tuple[Floats, Ints, Ints]:
     return ranked[last], genuine_accepted, last + 1 - genuine_accepted
 
 
-def roc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Roc:
+def roc(genuine: Bools, score: Floats) -> Roc:
     """Return the ROC curve: one point for each distinct score, after one that accepts no pair.
 
     Pairs of one score are accepted together. The first threshold is +inf.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
     """
-    thresholds, hits, false_accepts = count_accepted(*check_two_classes(genuine, score))
+    thresholds, hits, false_accepts = count_accepted(genuine, score)
     return Roc(
         np.append(np.inf, thresholds),
         np.append(0, false_accepts) / false_accepts[-1],
@@ -63,31 +48,23 @@ def roc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Roc:
     )
 
 
-def auc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
+def auc(genuine: Bools, score: Floats) -> float:
     """Return the area under the ROC curve: P(genuine > impostor) + P(genuine = impostor) / 2.
 
     Counted in whole numbers, hence exact up to the last division; constant scores have 0.5.
 
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
-
     References:
         Hanley and McNeil, Radiology 143, 1982.
     """
-    _, hits, false_accepts = count_accepted(*check_two_classes(genuine, score))
+    _, hits, false_accepts = count_accepted(genuine, score)
     wins_twice = np.sum(np.diff(false_accepts, prepend=0) * (hits + np.append(0, hits[:-1])))
     return int(wins_twice) / (2 * int(hits[-1]) * int(false_accepts[-1]))
 
 
-def eer(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
+def eer(genuine: Bools, score: Floats) -> float:
     """Return the equal error rate: where the ROC curve, points joined by lines, has FMR = FNMR.
 
     (Not the ROC's convex hull, which is lower.) Constant scores have 0.5.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
     """
     curve = roc(genuine, score)
     fmr = curve.fmr
@@ -97,7 +74,7 @@ def eer(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
     return float(fmr[after] - share * (fmr[after] - fmr[after - 1]))
 
 
-def auc_interval(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Interval:
+def auc_interval(genuine: Bools, score: Floats) -> Interval:
     """Return the AUC's interval of 95 %: DeLong's variance, a normal interval on the logit scale.
 
     Where DeLong's variance is 0 (classes fully separated, constant scores) the interval is the
@@ -105,30 +82,25 @@ def auc_interval(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Interval:
     it is (0, 1).
 
     Args:
-        genuine: bool[N] or 0 and 1.
-        score: float[N], finite.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
+        genuine: bool[N], with both classes.
+        score: float64[N].
 
     References:
         DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988; computed in O(n log n) as by Sun and
         Xu, IEEE Signal Processing Letters 21, 2014.
     """
-    labels, scores = check_two_classes(genuine, score)
-    positive, negative = np.sort(scores[labels]), np.sort(scores[~labels])
+    positive, negative = np.sort(score[genuine]), np.sort(score[~genuine])
     fewest = min(len(positive), len(negative))
     if fewest == 1:
         return 0.0, 1.0
     below_genuine = _midrank_share(negative, positive)
     above_impostor = 1 - _midrank_share(positive, negative)
-    area = auc(labels, scores)
+    area = auc(genuine, score)
     variance = below_genuine.var(ddof=1) / len(positive) + above_impostor.var(ddof=1) / len(
         negative
     )
     if not variance:
-        return beta_interval(area * fewest, fewest)
+        return clopper_pearson(area * fewest, fewest)
     centre = math.log(area / (1 - area))
     reach = NormalDist().inv_cdf(0.975) * math.sqrt(variance) / (area * (1 - area))
     low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - reach, centre + reach))
@@ -141,59 +113,20 @@ def _midrank_share(sorted_scores: Floats, values: Floats) -> Floats:
     return (below + np.searchsorted(sorted_scores, values, "right")) / (2 * len(sorted_scores))
 
 
-def thinned_roc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Roc:
-    """Return the ROC curve in about MOST_POINTS points at most; unchanged where it has no more.
-
-    The points that are left out differ from their neighbours by less than is visible on linear,
-    logarithmic and normal-deviate axes: a fifth of the points is spread evenly over each of FMR and
-    TMR and over the logarithms of FMR and FNMR.
-
-    Args:
-        genuine: bool[N] or 0 and 1.
-        score: float[N], finite.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
-    """
-    curve = roc(genuine, score)
-    if len(curve.fmr) <= MOST_POINTS:
-        return curve
-    share = MOST_POINTS // 5
-    even = np.linspace(0, 1, share)
-    steep = np.geomspace(1 / len(curve.fmr), 1, share)
-    chosen = np.concatenate(
-        [
-            np.searchsorted(curve.fmr, even),
-            np.searchsorted(curve.tmr, even),
-            np.searchsorted(curve.fmr, steep),
-            np.searchsorted(curve.tmr, 1 - steep),
-            [0, len(curve.fmr) - 1],
-        ]
-    )
-    kept = np.unique(np.minimum(chosen, len(curve.fmr) - 1))
-    return Roc(curve.thresholds[kept], curve.fmr[kept], curve.tmr[kept])
-
-
-def score_histogram(genuine: npt.ArrayLike, score: npt.ArrayLike, bins: int = 50) -> Histogram:
+def score_histogram(genuine: Bools, score: Floats, bins: int = 50) -> Histogram:
     """Count both classes in bins of equal width from the lowest to the highest score.
 
     The shares of each class sum to 1, however many pairs it has.
 
     Args:
-        genuine: bool[N] or 0 and 1.
-        score: float[N], finite.
+        genuine: bool[N], with both classes.
+        score: float64[N].
         bins: How many.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
     """
-    labels, scores = check_two_classes(genuine, score)
-    half = scores / 2  # the range of float64's largest scores would overflow
+    half = score / 2  # the range of float64's largest scores would overflow
     low, high = float(half.min()), float(half.max())
     unit = (half - low) / ((high - low) or 1.0)
-    counts = [np.histogram(unit[kind], bins, (0, 1))[0] for kind in (labels, ~labels)]
+    counts = [np.histogram(unit[kind], bins, (0, 1))[0] for kind in (genuine, ~genuine)]
     steps = np.arange(bins + 1) / bins
     edges = 2 * (low * (1 - steps) + high * steps)
     if high == low:

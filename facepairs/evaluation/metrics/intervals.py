@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words, unit
@@ -26,33 +25,15 @@ MAX_WORK = 100_000_000  # pairs times draws
 TAILS = (2.5, 97.5)  # percent
 
 
-def clopper_pearson(k: int, n: int) -> Interval:
+def clopper_pearson(k: float, n: int) -> Interval:
     """Return the exact interval of 95 %, (low, high), of a share that was observed k times in n.
 
     Args:
-        k: Observations, 0 to n.
+        k: Observations, 0 to n; a weighted count need not be whole.
         n: Trials, at least 1.
-
-    Raises:
-        NotEnough: n is 0.
-        BadConfig: k is outside 0..n.
 
     References:
         Clopper and Pearson, Biometrika 26, 1934.
-    """
-    if n == 0:
-        raise NotEnough("an interval needs at least 1 pair, has 0")
-    if not 0 <= k <= n:
-        raise BadConfig(f"k must be from 0 to n = {n}, not {k}")
-    return beta_interval(k, n)
-
-
-def beta_interval(k: float, n: int) -> Interval:
-    """Return the Clopper-Pearson interval of a share, of 95 %.
-
-    Args:
-        k: Observations, 0 to n; not necessarily a whole number.
-        n: Trials, at least 1.
     """
     from scipy.special import betaincinv
 
@@ -61,33 +42,19 @@ def beta_interval(k: float, n: int) -> Interval:
     return low, high
 
 
-def mean_and_standard_error(values: npt.ArrayLike) -> tuple[float, float]:
-    """Return the mean and its standard error: standard deviation (n - 1) over the root of n.
+def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
+    """Return the mean of rates of folds, its standard error, and Student's interval of 95 %.
 
-    Raises:
-        NotEnough: There are fewer than two values.
-        BadData: A value is not finite.
-    """
-    numbers = np.asarray(values, np.float64).ravel()
-    if len(numbers) < 2:
-        raise NotEnough(f"a standard error needs at least 2 values, has {len(numbers)}")
-    if not np.isfinite(numbers).all():
-        raise BadData("a mean needs finite values; one of these is not")
-    return float(numbers.mean()), float(numbers.std(ddof=1) / math.sqrt(len(numbers)))
-
-
-def student_interval(mean: float, error: float, count: int) -> Interval:
-    """Return Student's interval of 95 % of a rate over folds.
+    The standard error is the standard deviation (n - 1) over the root of n.
 
     Args:
-        mean: Mean over the folds, 0 to 1.
-        error: Its standard error.
-        count: How many folds, at least 2.
+        values: A rate of each fold, 0 to 1; two or more.
     """
     from scipy.special import stdtrit
 
-    reach = float(stdtrit(count - 1, 0.975)) * error
-    return max(0.0, mean - reach), min(1.0, mean + reach)
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
+    reach = float(stdtrit(len(values) - 1, 0.975)) * error
+    return mean, error, (max(0.0, mean - reach), min(1.0, mean + reach))
 
 
 def people_weights(people: PairPeople, draws: int = DRAWS) -> Iterator[Floats]:
@@ -139,7 +106,7 @@ def share_of(members: Bools, events: Bools) -> Statistic:
 
     Args:
         members: bool[N], the pairs that count.
-        events: bool[N], those of them with the event.
+        events: bool[N], the pairs with the event.
     """
     all_places, places = np.flatnonzero(members), np.flatnonzero(members & events)
 
@@ -166,7 +133,7 @@ def exact_interval(members: Bools, events: Bools, people: PairPeople | None) -> 
 
     Args:
         members: bool[N], the pairs that count, at least one.
-        events: bool[N], those of them with the event.
+        events: bool[N], the pairs with the event.
         people: Of the pairs; None for independent pairs.
     """
     pairs, hits = int(members.sum()), int((members & events).sum())
@@ -174,25 +141,6 @@ def exact_interval(members: Bools, events: Bools, people: PairPeople | None) -> 
         return clopper_pearson(hits, pairs)
     independent = independent_pairs(members, people)
     return clopper_pearson(independent if hits else 0, independent)
-
-
-def rate_intervals(
-    rates: Sequence[tuple[Bools, Bools]], people: PairPeople | None
-) -> list[Interval]:
-    """Return intervals of 95 % of shares of pairs with an event.
-
-    Each is the wider one, on each side, of Clopper-Pearson's and of the bootstrap over people.
-
-    Args:
-        rates: (members, events), bool[N] each, as for `share_of`; at least one member each.
-        people: Of the pairs; None for independent pairs.
-    """
-    exact = [exact_interval(m, e, people) for m, e in rates]
-    if people is None or not rates:
-        return exact
-    shares = [share_of(members, events) for members, events in rates]
-    drawn = bootstrap(people, lambda weight: [share(weight) for share in shares])
-    return [wider(bounds, column) for bounds, column in zip(exact, drawn.T, strict=True)]
 
 
 def wider(interval: Interval, draws: npt.ArrayLike) -> Interval:

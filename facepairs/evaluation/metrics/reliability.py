@@ -1,18 +1,15 @@
 """How far probabilities are from the shares of genuine pairs that they claim."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_two_classes
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 
 BINS = 15
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(NamedTuple):
     """Bins of a reliability diagram that hold pairs, by rising probability.
 
     Attributes:
@@ -46,8 +43,8 @@ def equal_weights(genuine: Bools, lookalike: Bools | None = None) -> Floats:
 
 
 def reliability_curve(
-    genuine: npt.ArrayLike,
-    probability: npt.ArrayLike,
+    genuine: Bools,
+    probability: Floats,
     lookalike: Bools | None = None,
     bins: int = BINS,
 ) -> Reliability:
@@ -58,39 +55,32 @@ def reliability_curve(
     Empty bins are dropped.
 
     Args:
-        genuine: bool[N] or 0 and 1.
-        probability: float[N], 0 to 1, at equal priors.
+        genuine: bool[N], with both classes.
+        probability: float64[N], 0 to 1, at equal priors.
         lookalike: As for `equal_weights`.
         bins: How many, at least 1.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A probability is outside 0..1, or the arrays do not fit together.
     """
-    labels, chances = check_two_classes(genuine, probability)
-    if chances.min() < 0 or chances.max() > 1:
-        raise BadData(f"probabilities must be 0 to 1, not {chances.min()} to {chances.max()}")
-    weight = equal_weights(labels, lookalike)
-    _, group, sizes = np.unique(chances, return_inverse=True, return_counts=True)
+    weight = equal_weights(genuine, lookalike)
+    _, group, sizes = np.unique(probability, return_inverse=True, return_counts=True)
     middle_twice = 2 * np.cumsum(sizes) - sizes - 1  # of the ranks of each group, from 0
-    bin_of = (middle_twice * bins // (2 * len(chances)))[group]
+    bin_of = (middle_twice * bins // (2 * len(probability)))[group]
     pairs = np.bincount(bin_of, minlength=bins)
     filled = pairs > 0
     mass = np.bincount(bin_of, weight, bins)[filled]
-    predicted = np.bincount(bin_of, weight * chances, bins)[filled] / mass
-    observed = np.bincount(bin_of, weight * labels, bins)[filled] / mass
+    predicted = np.bincount(bin_of, weight * probability, bins)[filled] / mass
+    observed = np.bincount(bin_of, weight * genuine, bins)[filled] / mass
     share = mass / mass.sum()
     ece = float(np.sum(share * np.abs(predicted - observed)))
     return Reliability(predicted, observed, share, pairs[filled], ece)
 
 
 def expected_calibration_error(
-    genuine: npt.ArrayLike, probability: npt.ArrayLike, lookalike: Bools | None = None
+    genuine: Bools, probability: Floats, lookalike: Bools | None = None
 ) -> float:
     """Return the mean gap, 0 to 1, between probability and share of genuine pairs over the bins.
 
     Chance alone makes it larger than 0: with n pairs in a bin, by about 0.4 / sqrt(n) where
-    probabilities are near one half. Arguments and errors are those of `reliability_curve`.
+    probabilities are near one half. Arguments are those of `reliability_curve`.
 
     References:
         Guo et al., *On Calibration of Modern Neural Networks*, ICML 2017; bins of equal mass as in

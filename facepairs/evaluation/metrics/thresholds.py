@@ -4,11 +4,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadConfig
-from facepairs.evaluation.metrics.arrays import check_scores, check_two_classes
+from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.curves import count_accepted
 
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
@@ -28,18 +27,13 @@ class TarAtFar(NamedTuple):
     false_accepts: int
 
 
-def best_threshold(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
+def best_threshold(genuine: Bools, score: Floats) -> float:
     """Return the threshold of highest balanced accuracy on these pairs, midway between two scores.
 
     Of several equally good ones, the one in the middle. Its accuracy on these very pairs is too
     optimistic: report it on others.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
     """
-    labels, scores = check_two_classes(genuine, score)
-    values, hits, false_accepts = count_accepted(labels, scores)
+    values, hits, false_accepts = count_accepted(genuine, score)
     # The gain in balanced accuracy, in whole numbers, when the 0, 1, … highest are accepted.
     gain = np.append(0, hits * false_accepts[-1] - false_accepts * hits[-1])
     best = np.flatnonzero(gain == gain.max())
@@ -54,27 +48,24 @@ def best_threshold(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
     return middle if highest_rejected < middle <= lowest_accepted else lowest_accepted
 
 
-def threshold_at_fmr(impostor_scores: npt.ArrayLike, fmr: float) -> float:
+def threshold_at_fmr(impostor_scores: Floats, fmr: float) -> float:
     """Return the smallest threshold whose FMR on these impostor pairs is at most `fmr`.
 
     It is the float64 just above the first impostor score that must be rejected. Impostor pairs of
     that same score are rejected too, so the FMR never exceeds its target. Compare in float64.
 
-    Raises:
-        BadConfig: fmr is not in [0, 1).
-        NotEnough: There is no score.
-        BadData: A score is not finite.
+    Args:
+        impostor_scores: float64[N], at least one.
+        fmr: The target, in [0, 1).
     """
-    if not 0 <= fmr < 1:
-        raise BadConfig(f"fmr must be from 0 to below 1, not {fmr}")
-    scores = check_scores(impostor_scores)
-    allowed = int(fmr * len(scores))
-    while (allowed + 1) / len(scores) <= fmr:  # fmr * n may round to either side of a whole number
+    pairs = len(impostor_scores)
+    allowed = int(fmr * pairs)
+    while (allowed + 1) / pairs <= fmr:  # fmr * n may round to either side of a whole number
         allowed += 1
-    while allowed / len(scores) > fmr:
+    while allowed / pairs > fmr:
         allowed -= 1
-    place = len(scores) - 1 - allowed
-    return math.nextafter(float(np.partition(scores, place)[place]), math.inf)
+    place = pairs - 1 - allowed
+    return math.nextafter(float(np.partition(impostor_scores, place)[place]), math.inf)
 
 
 def pairs_needed(far: float) -> int:
@@ -88,28 +79,25 @@ def pairs_needed(far: float) -> int:
     return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
 
 
-def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarAtFar | None:
+def tar_at_far(genuine: Bools, score: Floats, far: float) -> TarAtFar | None:
     """Return the smallest threshold whose FMR is at most `far`, and what it accepts.
 
     By convention the threshold comes from the same pairs: the result is a point of the ROC curve,
     not an estimate for other pairs.
 
     Args:
-        genuine: bool[N] or 0 and 1.
-        score: float[N], finite.
+        genuine: bool[N].
+        score: float64[N].
         far: The target, in [1e-12, 1).
 
     Returns:
         None with fewer than `pairs_needed(far)` impostor pairs.
 
     Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
         BadConfig: `far` is not in [1e-12, 1).
     """
-    labels, scores = check_two_classes(genuine, score)
-    if int((~labels).sum()) < pairs_needed(far):
+    if int((~genuine).sum()) < pairs_needed(far):
         return None
-    threshold = threshold_at_fmr(scores[~labels], far)
-    accepted = scores >= threshold
-    return TarAtFar(threshold, int((accepted & labels).sum()), int((accepted & ~labels).sum()))
+    threshold = threshold_at_fmr(score[~genuine], far)
+    accepted = score >= threshold
+    return TarAtFar(threshold, int((accepted & genuine).sum()), int((accepted & ~genuine).sum()))

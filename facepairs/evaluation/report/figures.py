@@ -1,24 +1,24 @@
 """Every figure of an evaluation: page and notebook show them."""
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.evaluation.measurement import REFITTED, Measurement
-from facepairs.evaluation.metrics.arrays import Floats
-from facepairs.evaluation.metrics.curves import score_histogram, thinned_roc
+from facepairs.evaluation.measurement import Measurement
+from facepairs.evaluation.metrics.curves import roc, score_histogram
 from facepairs.evaluation.metrics.reliability import reliability_curve
 from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
-from facepairs.evaluation.report.verifier_tables import point_label, threshold_range
+from facepairs.evaluation.report.table import percent
+from facepairs.evaluation.report.verifier_tables import threshold_range
+from facepairs.evaluation.summary import wrong_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+HIGH = 0.9  # end of the DET curve's axes
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 MARKS = ("o", "D", "s", "^", "v", "P")  # by operating point
 LEGEND: dict[str, Any] = {
@@ -50,25 +50,29 @@ def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None
 
     for place, one in enumerate(found):
         line, name = style.series(place), style.shorten_name(one.name)
-        curve = thinned_roc(one.scores.genuine, one.scores.score)
+        curve = roc(one.scores.genuine, one.scores.score)
         axes.plot(curve.fmr.clip(low, 1 - low), height(1 - curve.tmr), label=name, **line)
     _draw_points(axes, found, low)
 
 
 def _draw_points(axes: "Axes", found: Sequence[Measurement], low: float) -> None:
     """Mark every verifier's operating points; a mark has the same meaning for all of them."""
-    points = [one.summary.operating_points for one in found]
-    labels = dict.fromkeys(point_label(point) for own in points for point in own)
+    labels = dict.fromkeys(point.label for one in found for point in one.summary.operating_points)
     marks = dict(zip(labels, MARKS, strict=False))
-    for place, own in enumerate(points):
-        colour = style.series(place)["color"]
-        for point in own:
-            mark = marks.get(point_label(point))
-            if mark is not None:
-                fmr, fnmr = error_values(point)
-                x, y = max(fmr, low), max(fnmr, low) if low else 1 - fnmr
-                look = {"color": colour, "edgecolors": style.PAPER, "marker": mark}
-                axes.scatter(x, y, s=58, zorder=3, clip_on=False, **look)
+    for place, one in enumerate(found):
+        look: dict[str, Any] = {"color": style.series(place)["color"], "edgecolors": style.PAPER}
+        for point in one.summary.operating_points:
+            if mark := marks.get(point.label):
+                fmr, fnmr = np.clip(error_values(point), low, HIGH if low else 1)
+                axes.scatter(
+                    fmr,
+                    fnmr if low else 1 - fnmr,
+                    s=58,
+                    zorder=3,
+                    clip_on=False,
+                    marker=mark,
+                    **look,
+                )
     for label, mark in marks.items():
         axes.plot([], [], mark, color=style.INK, markersize=6, label=label)
 
@@ -85,11 +89,10 @@ def _roc(found: Sequence[Measurement]) -> Figure:
     figure, axes = new_figure()
     axes.plot([0, 1], [0, 1], **style.DOTTED)
     _draw_curves(axes, found, 0.0)
-    axes.set(xlim=(-0.01, 1), ylim=(0, 1.01))
-    axes.set_xlabel("strangers accepted (FMR)")
-    axes.set_ylabel("genuine pairs accepted (1 - FNMR)")
-    axes.xaxis.set_major_formatter(style.percent_tick)
-    axes.yaxis.set_major_formatter(style.percent_tick)
+    axes.set(xlim=(-0.01, 1), xlabel="strangers accepted (FMR)")
+    axes.set(ylim=(0, 1.01), ylabel="genuine pairs accepted (1 - FNMR)")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(style.percent_tick)
     axes.legend(loc="lower right", **LEGEND)
     caption = (
         "What every threshold does to both kinds of pairs; marks are the operating points. Up and "
@@ -98,35 +101,25 @@ def _roc(found: Sequence[Measurement]) -> Figure:
     return Figure("roc", "ROC curve", caption, figure)
 
 
-def _deviate(share: npt.ArrayLike) -> Floats:
-    """Return the normal quantiles of shares."""
-    inside = np.clip(share, 1e-12, 1 - 1e-12)
-    deviates: Floats = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])(inside)
-    return deviates
-
-
-def _share(deviate: npt.ArrayLike) -> Floats:
-    """Return the shares of the normal distribution below its quantiles."""
-    shares: Floats = np.vectorize(NormalDist().cdf, otypes=[np.float64])(deviate)
-    return shares
-
-
 def _det(found: Sequence[Measurement]) -> Figure:
     from matplotlib.ticker import NullLocator
+    from scipy.special import ndtr, ndtri
+
+    def deviate(shares: Any) -> Any:
+        return ndtri(np.clip(shares, 1e-12, 1 - 1e-12))
 
     figure, axes = new_figure()
-    low, high = min(0.01, max(1e-6, 0.5 / found[0].summary.impostor_pairs)), 0.9
-    axes.set_xscale("function", functions=(_deviate, _share))
-    axes.set_yscale("function", functions=(_deviate, _share))
+    low, high = min(0.01, max(1e-6, 0.5 / found[0].summary.impostor_pairs)), HIGH
+    axes.set_xscale("function", functions=(deviate, ndtr))
+    axes.set_yscale("function", functions=(deviate, ndtr))
     axes.plot([low, high], [low, high], **style.DOTTED)
     _draw_curves(axes, found, low)
     ticks = [tick for tick in DET_TICKS if low <= tick <= high]
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(ticks, [style.percent(tick) for tick in ticks])
+        axis.set_ticks(ticks, [f"{100 * tick:g} %" for tick in ticks])
         axis.set_minor_locator(NullLocator())
-    axes.set(xlim=(low, high), ylim=(low, high))
-    axes.set_xlabel("strangers accepted (FMR)")
-    axes.set_ylabel("genuine pairs missed (FNMR)")
+    axes.set(xlim=(low, high), xlabel="strangers accepted (FMR)")
+    axes.set(ylim=(low, high), ylabel="genuine pairs missed (FNMR)")
     axes.legend(loc="upper right", **LEGEND)
     caption = (
         "The same errors on axes that spread out small rates. Down and to the left is better. On "
@@ -154,8 +147,7 @@ def _histogram(one: Measurement, place: int) -> Figure:
     axes.set_ylim(0, tallest * top)
     for row, (low, high, point) in enumerate(marks):
         _draw_threshold(axes, point, low, high, tallest * (top - 0.28 * row))
-    axes.set_xlabel("score: higher is more alike")
-    axes.set_ylabel("share of the pairs")
+    axes.set(xlabel="score: higher is more alike", ylabel="share of the pairs")
     axes.yaxis.set_major_formatter(style.percent_tick)
     figure.legend(loc="outside upper center", ncols=2)
     caption = "Pairs by score. A dashed line is a threshold: pairs at or above it are accepted."
@@ -172,9 +164,9 @@ def _draw_threshold(
     on_right = high - left < 0.6 * (right - left)
     at, side, gap = (high, "left", 5) if on_right else (low, "right", -5)
     axes.vlines([low, high], 0, top, **style.DASHED)
-    fmr, fnmr = map(style.short_percent, error_values(point))
+    fmr, fnmr = (percent(rate).text for rate in error_values(point))
     lines = (
-        (point_label(point), style.INK, "bold"),
+        (point.label, style.INK, "bold"),
         (f"{fmr} of strangers pass", style.IMPOSTOR, "normal"),
         (f"{fnmr} of genuine missed", style.GENUINE, "normal"),
     )
@@ -201,21 +193,20 @@ def _reliability(one: Measurement, place: int) -> Figure:
     axes.plot([0, 1], [0, 1], **style.DOTTED)
     axes.plot(x, y, color=style.SERIES[0], linewidth=1.4)
     axes.scatter(x, y, s=sizes, color=style.SERIES[0], edgecolors=style.PAPER, zorder=3)
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    axes.set_xlabel("probability of the same person, at equal priors")
-    axes.set_ylabel("share of genuine pairs")
+    axes.set(xlim=(-0.02, 1.02), xlabel="probability of the same person, at equal priors")
+    axes.set(ylim=(-0.02, 1.02), ylabel="share of genuine pairs")
     axes.text(
         0.03, 0.95, f"calibration error (ECE) {bins.ece:.4f}", transform=axes.transAxes, va="top"
     )
     weights = "Genuine pairs and strangers count equally"
     if one.lookalike is not None:
         weights += ", and half of the strangers' weight is that of look-alikes"
+    refitted = "fitted here, for each part of the pairs on the other parts"
+    source = refitted if one.refitted else "the verifier's own"
     caption = (
         "Of the pairs with a probability, the share that shows one person; on the dotted line both "
-        f"are equal. {weights}. Probability: {one.probability_source}."
+        f"are equal. {weights}. Probability: {source}."
     )
-    if one.probability_source == REFITTED and one.summary.ece is not None:
-        caption += " The calibration error among all figures is that of the verifier's own."
     return Figure(f"reliability-{place}", "Reliability of the probability", caption, figure)
 
 
@@ -223,9 +214,9 @@ def _folds(one: Measurement, place: int) -> Figure:
     folds = one.summary.true_folds
     figure, axes = new_figure()
     places = range(len(folds))
-    accepts = [fold.false_accepts / fold.pairs for fold in folds]
-    rejects = [fold.false_rejects / fold.pairs for fold in folds]
-    errors = [1 - fold.accuracy for fold in folds]
+    counts = [wrong_pairs(fold) for fold in folds]
+    accepts, rejects = ([count[kind] / count[2] for count in counts] for kind in (0, 1))
+    errors = [accepted + rejected for accepted, rejected in zip(accepts, rejects, strict=True)]
     axes.bar(places, rejects, color=style.GENUINE, width=0.7, label="genuine pairs missed")
     bars = axes.bar(places, accepts, 0.7, rejects, color=style.IMPOSTOR, label="strangers accepted")
     for bar in bars:
@@ -233,16 +224,14 @@ def _folds(one: Measurement, place: int) -> Figure:
     axes.axhline(sum(errors) / len(errors), **style.DASHED)
     top = max(errors) or 0.01
     every = max(1, len(folds) // 12)
-    for at, (fold, height) in enumerate(zip(folds, errors, strict=True)):
-        if len(folds) <= 12:
-            text, above = f"{100 * fold.accuracy:.1f}", height + 0.03 * top
-            axes.text(at, above, text, ha="center", fontsize=8.5, bbox=style.BEHIND_TEXT)
+    for at, height in enumerate(errors if len(folds) <= 12 else []):
+        text, above = f"{100 * (1 - height):.1f}", height + 0.03 * top
+        axes.text(at, above, text, ha="center", fontsize=8.5, bbox=style.BEHIND_TEXT)
     axes.set_ylim(0, 1.32 * top)
-    axes.set_xticks(places[::every], [str(fold.fold) for fold in folds[::every]])
+    axes.set_xticks(places[::every], [fold.name for fold in folds[::every]])
     axes.grid(visible=False, axis="x")
     axes.yaxis.set_major_formatter(style.percent_tick)
-    axes.set_xlabel("fold")
-    axes.set_ylabel("pairs decided wrongly")
+    axes.set(xlabel="fold", ylabel="pairs decided wrongly")
     axes.legend(loc="upper right", ncols=2)
     caption = (
         "Share of each fold's pairs decided wrongly, by kind of error; the number is its accuracy "

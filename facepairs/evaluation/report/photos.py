@@ -4,9 +4,11 @@ from pathlib import Path
 
 from facepairs.errors import BadData, BadImage
 from facepairs.evaluation.scores import ScoreTable
-from facepairs.faces.align import align_and_keep
-from facepairs.images.crop import CropSpec, crop_photo
-from facepairs.images.photo import open_photo
+from facepairs.faces.align import crop_known
+from facepairs.faces.inspection import inspect_content
+from facepairs.faces.photo_cache import photo_cache
+from facepairs.images.crop import CropSpec
+from facepairs.images.photo import content_of, open_photo, read_checked
 from facepairs.support.html import data_url
 
 WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
@@ -52,8 +54,9 @@ def photo_url(path: Path, aligned: bool) -> str | None:
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
     """
     try:
-        photo = open_photo(path)
-        pixels = align_and_keep(photo, WHOLE).crop if aligned else crop_photo(photo, WHOLE)
+        data = read_checked(path, content_of, str(path))
+        record = inspect_content(data, aligned, photo_cache(), str(path))
+        pixels = crop_known(open_photo(data, str(path)), record, WHOLE)
     except BadImage:
         return None
     return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)

@@ -132,16 +132,6 @@ def shorten_name(name: str) -> str:
     return f"\u200a{cut}" if cut.startswith("_") else cut
 
 
-def percent(value: float) -> str:
-    """Return a share in percent, as on ticks."""
-    return f"{100 * value:g} %"
-
-
 def percent_tick(value: float, _: object) -> str:
     """Return a share in percent; matplotlib calls this with a tick's value and place."""
-    return percent(round(value, 6))
-
-
-def short_percent(value: float) -> str:
-    """Return a share in percent with two significant digits."""
-    return percent(float(f"{value:.2g}"))
+    return f"{round(100 * value, 4):g} %"

@@ -1,7 +1,7 @@
-"""`Table` and its cells, and the two renderers that need no page: text and HTML for notebooks."""
+"""`Table`, and the two renderers that need no page: text and HTML for notebooks."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,10 +9,6 @@ from facepairs.bundles.rates import Rate
 from facepairs.errors import one_line
 from facepairs.support.html import html_table
 from facepairs.support.words import align_columns
-
-Bounds = tuple[float, float]
-FACTS = ("what", "value")
-"""Columns of a table that lists facts: it is shown without headings."""
 
 
 class Cell(NamedTuple):
@@ -37,7 +33,7 @@ class Table:
     Attributes:
         key: Its name among all tables; those of a verifier end with its number, from 1.
         title: Its heading.
-        columns: Headings of the columns.
+        columns: Headings of the columns; none for a list of facts, of two columns.
         rows: Cells of each row.
         note: A text below the heading, or "".
         verifier: Whose figures it has, where several verifiers are compared.
@@ -55,58 +51,66 @@ class Table:
         """The title, with the name of the verifier where there are several."""
         return f"{self.verifier}: {self.title}" if self.verifier else self.title
 
-    @property
-    def is_facts(self) -> bool:
-        """Whether it lists facts."""
-        return self.columns == FACTS
+
+def table_of(key: str, title: str, rows: Iterable[Mapping[str, object]], note: str = "") -> Table:
+    """Return a table of values by their column, see `cell`; columns without any are left out.
+
+    Args:
+        key: Its name.
+        title: Its heading.
+        rows: The same columns in the same order in every row.
+        note: A text below the heading.
+    """
+    made = [{column: cell(value) for column, value in row.items()} for row in rows]
+    first = made[0] if made else {}
+    columns = [column for column in first if any(row[column] != EMPTY for row in made)]
+    return Table(key, title, columns, [[row[column] for column in columns] for row in made], note)
 
 
-def cells(rows: Iterable[Iterable[object]]) -> list[list[Cell]]:
-    """Return rows of cells; of a whole number, of a text, and of None for an empty cell."""
-    return [[_cell(value) for value in row] for row in rows]
+def facts_of(key: str, title: str, facts: Iterable[tuple[str, object]]) -> Table:
+    """Return a list of labelled values; those that are None are left out."""
+    return Table(key, title, (), [[cell(k), cell(v)] for k, v in facts if v is not None])
 
 
-def _cell(value: object) -> Cell:
+def cell(value: object) -> Cell:
+    """Return the cell of a value: of a rate with its interval, a number, a text, or None."""
     if isinstance(value, Cell):
         return value
-    if isinstance(value, int):
-        return Cell(f"{value:,}", value)
-    return EMPTY if value is None else Cell(str(value), str(value))
-
-
-def percent(value: float) -> str:
-    """Return a share as text, in percent with two digits."""
-    return f"{100 * value:.2f} %"
-
-
-def interval(bounds: Bounds, scale: int = 100) -> str:
-    """Return an interval as text, of shares in percent or with scale 1 as it is."""
-    digits = 2 if scale == 100 else 4
-    return " to ".join(f"{scale * bound:.{digits}f}" for bound in bounds)
-
-
-def share(rate: Rate | None) -> Cell:
-    """Return a cell of a rate in percent, with its interval in parentheses."""
-    if rate is None:
-        return EMPTY
-    return Cell(f"{percent(rate.value)} ({interval(rate.interval)})", rate.value)
-
-
-def number(value: float | None, bounds: Bounds | None = None) -> Cell:
-    """Return a cell of a number with four digits, with its interval if it has one."""
     if value is None:
         return EMPTY
-    return Cell(f"{value:.4f}" + (f" ({interval(bounds, 1)})" if bounds else ""), value)
+    if isinstance(value, Rate):
+        return Cell(f"{share(value)} ({interval(value)})", value.value)
+    if isinstance(value, int):
+        return Cell(f"{value:,}", value)
+    if isinstance(value, float):
+        return Cell(f"{value:.4f}", value)
+    return Cell(str(value), str(value))
+
+
+def percent(value: float | None) -> Cell:
+    """Return the cell of a share without an interval."""
+    return EMPTY if value is None else Cell(f"{100 * value:.2f} %", value)
+
+
+def share(rate: Rate) -> str:
+    """Return a rate as text, in percent; over folds with its standard error."""
+    error = rate.standard_error
+    return percent(rate.value).text + ("" if error is None else f" ± {100 * error:.2f}")
+
+
+def interval(rate: Rate) -> str:
+    """Return the interval of a rate as text, in percent."""
+    return " to ".join(f"{100 * end:.2f}" for end in rate.interval)
 
 
 def text_of(tables: Iterable[Table]) -> str:
     """Return tables as a terminal shows them."""
     blocks = []
     for table in tables:
-        lines = [] if table.is_facts else [one_line(table.heading)]
-        rows = [] if table.is_facts else [list(table.columns)]
+        head = [one_line(table.heading)] if table.columns else []
+        rows = [list(table.columns)] if table.columns else []
         rows += [[one_line(cell.text) for cell in row] for row in table.rows]
-        blocks.append("\n".join(lines + align_columns(rows)))
+        blocks.append("\n".join(head + align_columns(rows)))
     return "\n\n".join(blocks)
 
 
@@ -114,7 +118,7 @@ def html_of(tables: Iterable[Table], warnings: Iterable[str] = ()) -> str:
     """Return warnings and tables as a notebook shows them."""
     parts = [html_table(("warning", line) for line in warnings)]
     for table in tables:
-        title = "" if table.is_facts else f"<p>{html.escape(table.heading)}</p>"
+        title = f"<p>{html.escape(table.heading)}</p>" if table.columns else ""
         rows = [[cell.text for cell in row] for row in table.rows]
-        parts.append(title + html_table(rows, () if table.is_facts else table.columns))
+        parts.append(title + html_table(rows, table.columns))
     return "".join(parts)

@@ -5,29 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from facepairs.bundles.rates import Errors, Rate
+from facepairs.bundles.rates import Rate
 from facepairs.data.pairs import person_of
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
-from facepairs.evaluation.protocols import HELDOUT_SEED, PairSelection
+from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.report.photos import find_photos
-from facepairs.evaluation.report.table import (
-    EMPTY,
-    FACTS,
-    Cell,
-    Table,
-    cells,
-    interval,
-    number,
-    percent,
-)
+from facepairs.evaluation.report.table import Cell, Table, facts_of, percent, share, table_of
 from facepairs.evaluation.report.verifier_tables import (
     accuracy_label,
-    accuracy_text,
-    has_other_rule,
-    pair_rows,
+    by_other_rule,
+    figure_rows,
     verifier_tables,
 )
 from facepairs.evaluation.serialize import to_plain
@@ -38,11 +26,12 @@ from facepairs.support.machine import describe
 from facepairs.version import __version__
 
 VERIFIERS_NOTE = (
-    "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both at the "
-    "threshold of the accuracy; verify's: at the one that decides by default. LFW's rule: the "
-    "accuracy with each fold's threshold from the other folds. EER: where both are equal. TAR at "
-    "FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of the probabilities."
+    "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both as verify "
+    "decides, which may be stricter than the threshold of the accuracy. LFW's rule: with "
+    "each fold's threshold from the other folds. EER: where both are equal. TAR at FAR 1 %: "
+    "genuine pairs accepted where 1 % of strangers are. ECE: error of the probabilities."
 )
+P_FROM = {"mcnemar": "McNemar's exact test", "bootstrap": "the balanced accuracy's bootstrap"}
 
 
 def evaluation_tables(
@@ -63,20 +52,16 @@ def evaluation_tables(
     """
     tables: list[Table] = []
     if comparison is not None:
-        summaries = {one.name: one.summary for one in found}
         tables = [
             _pairs_table(found),
-            summaries_table("verifier", summaries, VERIFIERS_NOTE),
+            summaries_table("verifier", {one.name: one.summary for one in found}, VERIFIERS_NOTE),
             _differences_table(comparison),
             _facts_table({one.name: one.facts for one in found if one.facts}),
         ]
     for place, one in enumerate(found, 1):
         tables += verifier_tables(one, place, comparison is not None, brief)
     if not brief:
-        tables += [
-            _data_table(found, data, selection),
-            _history_table(found, comparison, selection),
-        ]
+        tables += [_data_table(found, data, selection), _history_table(found)]
     return [table for table in tables if table.rows]
 
 
@@ -88,146 +73,118 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
         summaries: The summaries by name.
         note: A text above the table.
     """
-    first = next(iter(summaries.values()))
-    stricter = any(one.default_point is not one.point for one in summaries.values())
-    rule = any(map(has_other_rule, summaries.values()))
-    rows = []
-    for name, summary in summaries.items():
-        accuracy = summary.balanced_accuracy
-        lacks_error = " (1 fold: no s.e.)" if len(summary.true_folds) == 1 else ""
-        decided = summary.default_point.errors if summary.verify_point else Errors()
-        rows.append(
-            [
-                name,
-                Cell(accuracy_text(accuracy) + lacks_error, accuracy.value),
-                Cell(interval(accuracy.interval), accuracy.interval[0]),
-                *([_accuracy(summary.lfw_accuracy)] if rule else []),
-                _alone(summary.point.errors.fmr),
-                _alone(summary.point.errors.fnmr),
-                *((_alone(decided.fmr), _alone(decided.fnmr)) if stricter else ()),
-                number(summary.auc.value),
-                Cell(percent(summary.eer), summary.eer),
-                _alone(summary.true_accepts("0.01"), "too few pairs"),
-                number(summary.ece),
-            ]
-        )
-    columns = [kind, accuracy_label(first).lower(), "95 %"]
-    columns += [*(["LFW's rule"] if rule else []), "FMR", "FNMR"]
-    columns += ["verify's FMR", "verify's FNMR"] if stricter else []
-    columns += ["AUC", "EER", "TAR at FAR 0.01", "ECE"]
-    return Table(f"{kind}s", f"{kind.capitalize()}s", columns, cells(rows), note)
-
-
-def _accuracy(rate: Rate | None) -> Cell:
-    return EMPTY if rate is None else Cell(accuracy_text(rate), rate.value)
+    accuracy = accuracy_label(next(iter(summaries.values()))).lower()
+    rows = [
+        {
+            kind: name,
+            f"{accuracy} (95 % interval)": summary.balanced_accuracy,
+            "accuracy by LFW's rule": _alone(by_other_rule(summary)),
+            "FMR": _alone(summary.default_point.errors.fmr),
+            "FNMR": _alone(summary.default_point.errors.fnmr),
+            "AUC": summary.auc.value,
+            "EER": percent(summary.eer),
+            "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
+            "ECE": summary.ece,
+        }
+        for name, summary in summaries.items()
+    ]
+    return table_of(f"{kind}s", f"{kind.capitalize()}s", rows, note)
 
 
 def _alone(rate: Rate | None, missing: str = "") -> Cell:
     """Return a rate without its interval."""
-    return Cell(missing) if rate is None else Cell(percent(rate.value), rate.value)
+    return Cell(missing) if rate is None else Cell(share(rate), rate.value)
 
 
 def _pairs_table(found: Sequence[Measurement]) -> Table:
     """Return the number of pairs, and where they come from where all agree."""
-    places = [pair_rows(one.summary) for one in found]
-    rows = [row for row in places[0] if all(row in place for place in places) or row[0] == "Pairs"]
-    return Table("pairs", "Pairs", FACTS, cells(rows))
+    first, *others = [dict(figure_rows(one.summary)) for one in found]
+    agree = all(one["Pairs from"] == first["Pairs from"] for one in others)
+    labels = ["Pairs from", "Pairs"] if agree else ["Pairs"]
+    return facts_of("pairs", "Pairs", [(label, first[label]) for label in labels])
 
 
 def _differences_table(comparison: Comparison) -> Table:
     """Return the differences between every two verifiers, with tests."""
-    tests = comparison.tests
-    fars = [far for far in tests[0].tar_at_far if far == "0.01"]
     rows = [
-        [
-            f"{test.first} - {test.second}",
-            _difference(test.balanced_accuracy, "+.2f", 100),
-            Cell(
-                "< .0001" if test.p_adjusted < 1e-4 else f"{test.p_adjusted:.4f}", test.p_adjusted
-            ),
-            _difference(test.auc, "+.4f", 1),
-            *(_difference(test.tar_at_far[far], "+.2f", 100) for far in fars),
-        ]
-        for test in tests
+        {
+            "first - second": f"{test.first} - {test.second}",
+            "balanced accuracy": _difference(test.balanced_accuracy),
+            "p-value": _p_value(test.p_adjusted),
+            "AUC": _difference(test.auc, is_share=False),
+            "TAR at FAR 1 %": _difference(test.tar_at_far.get("0.01")),
+        }
+        for test in comparison.tests
     ]
-    columns = ["first - second", "balanced accuracy, %", "p", "AUC"]
-    columns += [f"TAR at FAR {far}, %" for far in fars]
     note = (
         f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals of "
-        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p: {comparison.p_from}, "
-        "corrected for the number of comparisons (Holm)."
+        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p-value: "
+        f"{P_FROM[comparison.p_from]}, corrected for the number of comparisons (Holm)."
     )
-    return Table("differences", "Differences", columns, cells(rows), note)
+    return table_of("differences", "Differences", rows, note)
 
 
-def _difference(gap: Difference, form: str, scale: int) -> Cell:
+def _p_value(p: float) -> Cell:
+    return Cell("< .0001" if p < 1e-4 else f"{p:.4f}", p)
+
+
+def _difference(gap: Difference | None, is_share: bool = True) -> Cell | None:
+    if gap is None:
+        return None
+    scale, form, unit = (100, "+.2f", " %") if is_share else (1, "+.4f", "")
     middle, low, high = (format(scale * value, form) for value in (gap.difference, *gap.interval))
-    return Cell(f"{middle} ({low} to {high})", gap.difference)
+    return Cell(f"{middle}{unit} ({low} to {high})", gap.difference)
 
 
 def _facts_table(facts: Mapping[str, ModelFacts]) -> Table:
     """Return what verifiers cost and where they come from; empty where no network was timed."""
     rows = [
-        [
-            name,
-            EMPTY if one.network_ms is None else Cell(f"{one.network_ms:.1f}", one.network_ms),
-            EMPTY if one.network_mb is None else Cell(f"{one.network_mb:.1f}", one.network_mb),
-            one.licence or "not recorded",
-            one.training_data or "not recorded",
-        ]
+        {
+            "verifier": name,
+            "ms a face": Cell(f"{one.network_ms:.1f}", one.network_ms),
+            "MB": one.network_mb and Cell(f"{one.network_mb:.1f}", one.network_mb),
+            "licence of the weights": one.licence or "not recorded",
+            "trained on": one.training_data or "not recorded",
+        }
         for name, one in facts.items()
+        if one.network_ms is not None
     ]
-    timed = any(one.network_ms is not None for one in facts.values())
-    columns = ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
     note = "CPU time of the network for one face on this machine, without finding it."
-    return Table("facts", "Cost and origin", columns, cells(rows if timed else []), note)
+    return table_of("facts", "Cost and origin", rows, note)
 
 
 def _data_table(
     found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
 ) -> Table:
     """Return what was measured on."""
-    first = found[0]
-    scores, names = first.scores, sorted({*first.scores.left, *first.scores.right})
-    facts: dict[str, object] = {
-        "Pairs from": first.summary.pairs,
-        "Folder of photos": data,
-        "Pairs": len(scores),
-        "Genuine pairs": first.summary.genuine_pairs,
-        "Impostor pairs": first.summary.impostor_pairs,
-        "Folds": len(np.unique(scores.fold)),
-    }
-    if scores.has_names:
-        facts |= {"Photos": len(names), "People": len(set(map(person_of, names)))}
-    if photos := find_photos(data, scores):
-        facts["Photos not in the folder"] = len(names) - len(photos)
-    if selection is not None:
-        facts["Photos in the folder"] = len(selection.index)
-        facts["People in the folder"] = len(selection.index.people)
-        facts["SHA-256 of the folder's list"] = selection.index.fingerprint
-    files = [one.source for one in found if Path(one.source).is_file()]
-    facts |= {f"SHA-256 of {file}": file_sha256(Path(file)) for file in files}
-    rows = cells(fact for fact in facts.items() if fact[1] is not None)
-    return Table("data", "Data", FACTS, rows)
+    first, scores = found[0], found[0].scores
+    names = {*scores.left, *scores.right} if scores.has_names else set()
+    photos, index = find_photos(data, scores), selection and selection.index
+    files = [Path(one.source) for one in found if Path(one.source).is_file()]
+    facts = [
+        ("Pairs from", first.summary.pairs),
+        ("Folder of photos", data),
+        ("Pairs", len(scores)),
+        ("Genuine pairs", first.summary.genuine_pairs),
+        ("Impostor pairs", first.summary.impostor_pairs),
+        ("Folds", len(set(scores.fold.tolist()))),
+        ("Photos", len(names) or None),
+        ("People", len(set(map(person_of, names))) or None),
+        ("Photos not in the folder", len(names) - len(photos) if photos else None),
+        ("Photos in the folder", len(index) if index else None),
+        ("People in the folder", len(index.people) if index else None),
+        ("SHA-256 of the folder's list", index.fingerprint if index else None),
+        *((f"SHA-256 of {file}", file_sha256(file)) for file in files),
+    ]
+    return facts_of("data", "Data", facts)
 
 
-def _history_table(
-    found: Sequence[Measurement], comparison: Comparison | None, selection: PairSelection | None
-) -> Table:
-    """Return how the figures were made: command, seeds, versions, machine, training."""
+def _history_table(found: Sequence[Measurement]) -> Table:
+    """Return how the figures were made: versions, machine, training."""
     machine = describe()
     facts: dict[str, object] = {
         "Created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "facepairs": __version__,
-    }
-    if selection is not None and selection.protocol == "heldout":
-        facts["Seed: pairs drawn"] = HELDOUT_SEED
-    if comparison is not None:
-        facts["Seed: bootstrap"] = comparison.seed
-    for one in found:
-        if one.origin.seeds:
-            facts[f"Seed: training of {one.name}"] = ", ".join(map(str, one.origin.seeds))
-    facts |= {
         "Processor": f"{machine['cpu']}, {machine['cores']} cores",
         "Memory": f"{machine['memory_gb']} GB",
         "System": f"{machine['os']}, Python {machine['python']}",
@@ -235,14 +192,12 @@ def _history_table(
     }
     for one in found:
         facts[f"Scores of {one.name}"] = provenance_text(one)
-        facts |= {
-            f"{one.name}: {name.replace('_', ' ')}": _flatten(value)
-            for name, value in to_plain(one.origin).items()
-            if value and name != "folds"
-        }
-    return Table(
-        "history", "How this was made", FACTS, cells((k, str(v)) for k, v in facts.items())
-    )
+        seeds = ", ".join(map(str, one.origin.seeds))
+        origin = {**to_plain(one.origin), "folds": "", "seeds of the training": seeds}
+        for name, value in origin.items():
+            if value:
+                facts[f"{one.name}: {name.replace('_', ' ')}"] = _flatten(value)
+    return facts_of("history", "How this was made", facts.items())
 
 
 def provenance_text(one: Measurement) -> str:

@@ -22,15 +22,12 @@ class ScoreSource(NamedTuple):
     name: str
 
 
-def find_sources(
-    words: Sequence[str], scores: Path | None
-) -> tuple[list[ScoreSource], Path | None]:
+def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
     """Split the words of a command into what is to be measured and the folder of photos, if any.
 
     Args:
         words: `default`, a bundle, an external embedder, a scores file (.csv), or a folder of
             `crossval`, of one method or of several; the last word may be the folder of photos.
-        scores: A scores file to measure, where no verifier is named.
 
     Raises:
         BadConfig: The words do not fit together.
@@ -45,10 +42,6 @@ def find_sources(
         else:
             found.append((kind or "model", word))  # opening the model explains what is wrong
     verifiers = sum(kind == "model" for kind, _ in found)
-    if scores is not None:
-        if verifiers:
-            raise BadConfig("a scores file is measured by itself, without a verifier", "scores")
-        found.append(("scores", str(scores)))
     if not found:
         folder = f"{data}: give" if data else "give"
         raise BadConfig(f"{folder} a verifier and a folder of photos, or a scores file alone")

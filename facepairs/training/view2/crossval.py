@@ -22,7 +22,7 @@ from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS
-from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
@@ -237,7 +237,7 @@ def _summarise(folder: Path, folds: int) -> Summary | None:
     write_scores(folder / SCORES, _join([fold.scores for fold in done]), provenance)
     trainings = [fold.training for fold in done]
     write_json(folder / RESULT, Origin(method=folder.name, folds=trainings, folds_in_all=folds))
-    return measure_view2(ScoreSource("view2", str(folder), folder.name)).summary
+    return measure_scores(ScoreSource("view2", str(folder), folder.name)).summary
 
 
 def _join(parts: list[ScoreTable]) -> ScoreTable:

@@ -217,12 +217,17 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
         return self.path.parent
 
     @property
-    def embedder_sha256(self) -> str:
-        """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
+    def embedding_settings(self) -> str:
+        """The keys, as JSON, that decide what the embedding of a photo is."""
         other = {"file", "name", "sha256", "threshold", "calibration", "measured_file"}
         other |= {"people", "licence", "training_data"}
         used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
-        parts = f"{file_sha256(self.network_path)} {json.dumps(used)}"
+        return json.dumps(used)
+
+    @property
+    def embedder_sha256(self) -> str:
+        """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
+        parts = f"{file_sha256(self.network_path)} {self.embedding_settings}"
         return hashlib.sha256(parts.encode()).hexdigest()
 
     @property

@@ -82,7 +82,7 @@ def test_resume_adds_a_fold_and_keeps_the_one_that_is_done(given, tmp_path):
     report = json.loads(done.stdout)
     assert report["interrupted"] is False
     result = report["methods"]["siamese-conv"]
-    assert [fold["fold"] for fold in result["folds"]] == [1, 2]
+    assert [fold["name"] for fold in result["folds"]] == ["1", "2"]
     assert result["accuracy"]["standard_error"] > 0
     assert "siamese-conv, fold 1 is finished" in done.stderr
     assert done.stderr.count("people to train on") == 1  # fold 2 was done

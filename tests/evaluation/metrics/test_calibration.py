@@ -5,6 +5,7 @@ import msgspec
 import numpy as np
 import pytest
 from by_hand import error_rates
+from figures import figures_of
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -25,7 +26,6 @@ from facepairs.evaluation.metrics.reliability import (
     reliability_curve,
 )
 from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr
-from facepairs.evaluation.summary import summarise
 from facepairs.support.validation import validate
 
 unhurried = settings(deadline=None)
@@ -289,21 +289,6 @@ def test_ece_of_the_true_calibration_is_near_zero_at_any_class_sizes():
     assert expected_calibration_error(genuine, probability) < 0.03
 
 
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [
-        (lambda: expected_calibration_error([], []), NotEnough),
-        (lambda: expected_calibration_error([True], [0.5]), NotEnough),
-        (lambda: expected_calibration_error([True, False], [1.01, 0.5]), BadData),
-        (lambda: expected_calibration_error([True, False], [-0.01, 0.5]), BadData),
-        (lambda: expected_calibration_error([True, False], [math.nan, 0.5]), BadData),
-    ],
-)
-def test_bad_probabilities_are_refused(call, error):
-    with pytest.raises(error):
-        call()
-
-
 # Cross-fitting.
 
 
@@ -317,7 +302,7 @@ def test_halves_of_a_sorted_file_do_not_alternate():
         assert np.bincount(half[kind]).tolist() == [0, 150, 150]
     probability = cross_fitted_probability(genuine, score)
     np.testing.assert_array_equal(probability, cross_fitted_probability(genuine, score, half))
-    folds = summarise(genuine, score, None).folds  # the same halves set each other's threshold
+    folds = figures_of(genuine, score, None).folds  # the same halves set each other's threshold
     assert [part.threshold for part in folds] == [
         best_threshold(genuine[half != number], score[half != number]) for number in (1, 2)
     ]

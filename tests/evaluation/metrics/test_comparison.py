@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.errors import BadData
 from facepairs.evaluation.metrics import intervals
 from facepairs.evaluation.metrics.comparison import compare, holm, mcnemar
 from facepairs.evaluation.metrics.curves import auc
@@ -13,16 +12,14 @@ from facepairs.evaluation.metrics.thresholds import tar_at_far
 
 
 def test_mcnemar_by_hand():
-    first = [True] * 10 + [False] * 2 + [True] * 50
-    second = [False] * 10 + [True] * 2 + [True] * 50
+    first = np.repeat([True, False, True], [10, 2, 50])
+    second = np.repeat([False, True], [10, 52])
     found = mcnemar(first, second)
     assert found[:2] == (10, 2)
     # twice the chance of 2 or fewer heads in 12 throws: (1 + 12 + 66) / 4096
     assert found.p == pytest.approx(2 * 79 / 4096)
     assert mcnemar(second, first).p == found.p
     assert mcnemar(first, first) == (0, 0, 1.0)
-    with pytest.raises(BadData, match="paired"):
-        mcnemar([True], [True, False])
 
 
 def test_holm_by_hand():

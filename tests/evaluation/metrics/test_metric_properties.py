@@ -8,19 +8,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from by_hand import accuracy, error_rates
+from figures import checked, figures_of
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics.curves import auc, auc_interval, eer, roc
+from facepairs.evaluation.metrics import curves, thresholds
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.evaluation.metrics.thresholds import (
-    best_threshold,
-    tar_at_far,
-    threshold_at_fmr,
-)
-from facepairs.evaluation.summary import summarise
+from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
+
+auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
+roc = checked(curves.roc)
+best_threshold, tar_at_far = checked(thresholds.best_threshold), checked(thresholds.tar_at_far)
 
 unhurried = settings(deadline=None)  # the first call imports SciPy
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -192,7 +192,7 @@ def test_threshold_at_fmr_is_the_smallest_that_keeps_to_it(scores, fmr):
     def measured(threshold):
         return sum(s >= threshold for s in scores) / len(scores)
 
-    threshold = threshold_at_fmr(scores, fmr)
+    threshold = threshold_at_fmr(np.array(scores), fmr)
     assert measured(threshold) <= fmr
     assert measured(math.nextafter(threshold, -math.inf)) > fmr
 
@@ -260,8 +260,8 @@ MEASURES = {
     "auc": auc,
     "eer": eer,
     "auc_interval": lambda genuine, score: auc_interval(genuine, score)[0],
-    "fmr": lambda genuine, score: summarise(genuine, score, 0.0).point.errors.fmr.value,
-    "fnmr": lambda genuine, score: summarise(genuine, score, 0.0).point.errors.fnmr.value,
+    "fmr": lambda genuine, score: figures_of(genuine, score, 0.0).point.errors.fmr.value,
+    "fnmr": lambda genuine, score: figures_of(genuine, score, 0.0).point.errors.fnmr.value,
     "tar": lambda genuine, score: (tar_at_far(genuine, score, 0.5) or (0, 0))[1] / sum(genuine),
     "best": lambda genuine, score: accuracy(genuine, score, best_threshold(genuine, score)),
 }
@@ -345,10 +345,10 @@ def test_summary_does_not_depend_on_pair_order(data, random, threshold):
     order = list(range(len(score)))
     random.shuffle(order)
     try:
-        summary = summarise(genuine, score, threshold, fold)
+        summary = figures_of(genuine, score, threshold, fold)
     except NotEnough:
         reject()
-    shuffled = summarise(genuine[order], score[order], threshold, fold[order])
+    shuffled = figures_of(genuine[order], score[order], threshold, fold[order])
     interval = shuffled.auc.interval  # a sum of floats
     assert interval == pytest.approx(summary.auc.interval, abs=1e-9)
     assert replace(shuffled, auc=summary.auc) == summary

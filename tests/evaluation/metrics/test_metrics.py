@@ -5,20 +5,17 @@ import math
 import numpy as np
 import pytest
 from by_hand import accuracy
+from figures import checked, figures_of
 
-from facepairs.errors import BadConfig, BadData, FacepairsError, NotEnough
-from facepairs.evaluation.metrics.curves import auc, auc_interval, eer, roc
-from facepairs.evaluation.metrics.intervals import (
-    clopper_pearson,
-    mean_and_standard_error,
-)
-from facepairs.evaluation.metrics.thresholds import (
-    best_threshold,
-    pairs_needed,
-    tar_at_far,
-    threshold_at_fmr,
-)
-from facepairs.evaluation.summary import summarise
+from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.evaluation.metrics import curves, thresholds
+from facepairs.evaluation.metrics.arrays import check_two_classes
+from facepairs.evaluation.metrics.intervals import clopper_pearson, over_folds
+from facepairs.evaluation.metrics.thresholds import pairs_needed, threshold_at_fmr
+
+auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
+roc = checked(curves.roc)
+best_threshold, tar_at_far = checked(thresholds.best_threshold), checked(thresholds.tar_at_far)
 
 # ROC, AUC, EER.
 
@@ -54,7 +51,7 @@ def test_auc_counts_beyond_32_bits():
 def test_a_pair_at_the_threshold_is_accepted():
     genuine, score = [True, True, False, False], [2.0, 1.0, 1.0, 0.0]
     for threshold, passed, missed in ((1.0, 1, 0), (np.nextafter(1.0, 2), 0, 1), (2.0, 0, 1)):
-        errors = summarise(genuine, score, threshold).point.errors
+        errors = figures_of(genuine, score, threshold).point.errors
         assert (errors.fmr.count, errors.fnmr.count) == (passed, missed)
 
 
@@ -78,7 +75,7 @@ def test_threshold_at_fmr_allows_whole_numbers_of_pairs_exactly(fmr, accepted):
 
 def test_threshold_at_fmr_rejects_ties_that_would_exceed_the_target():
     scores = [5.0, 4.0, 4.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
-    assert threshold_at_fmr(scores, 0.2) == math.nextafter(4.0, 5)
+    assert threshold_at_fmr(np.array(scores), 0.2) == math.nextafter(4.0, 5)
 
 
 # TAR at FAR.
@@ -139,84 +136,53 @@ def test_auc_interval_covers_the_true_auc_at_the_stated_rate():
     assert 0.92 < inside / 400 < 0.98
 
 
-def test_mean_and_standard_error_by_hand():
-    mean, error = mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
-    assert mean == 3
-    assert error == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3) / 2)
-    assert mean_and_standard_error([0.5] * 10) == (0.5, 0)
-    with pytest.raises(NotEnough, match="at least 2 values, has 1"):
-        mean_and_standard_error([1.0])
-    with pytest.raises(BadData):
-        mean_and_standard_error([1.0, math.nan])
+def test_figures_over_folds_by_hand():
+    mean, error, (low, high) = over_folds([0.1, 0.2, 0.3, 0.6])
+    assert mean == pytest.approx(0.3)
+    assert error == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3) / 20)
+    assert (low, high) == (0, pytest.approx(0.3 + 3.1824463 * error))  # Student's, 3 degrees
+    assert over_folds([0.5] * 10) == (0.5, 0, (0.5, 0.5))
 
 
 # What is refused.
 
-MEASURES = [
-    roc,
-    auc,
-    eer,
-    best_threshold,
-    auc_interval,
-    lambda genuine, score: summarise(genuine, score, 0.0),
-    lambda genuine, score: tar_at_far(genuine, score, 0.5),
-]
+ENTRIES = [check_two_classes, lambda genuine, score: figures_of(genuine, score, 0.0)]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_a_missing_class_is_named_with_the_numbers_of_pairs(measure):
-    with pytest.raises(NotEnough, match="has 3 genuine and 0 impostor"):
-        measure([True] * 3, [1.0, 2.0, 3.0])
-    with pytest.raises(NotEnough, match="has 0 genuine and 2 impostor"):
-        measure([False] * 2, [1.0, 2.0])
-    with pytest.raises(NotEnough, match="0 pairs"):
-        measure([], [])
-
-
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
-    ("genuine", "score", "message"),
+    ("genuine", "score"), [([True] * 3, [1.0, 2.0, 3.0]), ([False] * 2, [1.0, 2.0]), ([], [])]
+)
+def test_a_missing_class_is_refused(entry, genuine, score):
+    with pytest.raises(NotEnough):
+        entry(genuine, score)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    ("genuine", "score"),
     [
-        ([True, False], [1.0, math.nan], "score 1 is nan"),
-        ([True, False], [-math.inf, 1.0], "score 0 is -inf"),
-        ([True, False], [1.0], "one length"),
-        ([[True, False]], [[1.0, 2.0]], "flat"),
-        ([1, 2], [1.0, 2.0], "True"),
-        ([1, math.nan], [1.0, 2.0], "True"),
+        ([True, False], [1.0, math.nan]),
+        ([True, False], [-math.inf, 1.0]),
+        ([True, False], [1.0]),
+        ([[True, False]], [[1.0, 2.0]]),
+        ([1, 2], [1.0, 2.0]),
+        ([1, math.nan], [1.0, 2.0]),
     ],
 )
-def test_bad_arrays_are_refused(measure, genuine, score, message):
-    with pytest.raises(BadData, match=message):
-        measure(genuine, score)
+def test_bad_arrays_are_refused(entry, genuine, score):
+    with pytest.raises(BadData):
+        entry(genuine, score)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: summarise([True, False], [1.0, 0.0], math.nan),
-        lambda: threshold_at_fmr([1.0], 1.0),
-        lambda: threshold_at_fmr([1.0], -0.1),
-        lambda: threshold_at_fmr([1.0], math.nan),
         lambda: tar_at_far([True, False], [1.0, 0.0], 0.0),
         lambda: tar_at_far([True, False], [1.0, 0.0], 1.0),
         lambda: tar_at_far([True, False], [1.0, 0.0], 5e-324),
-        lambda: clopper_pearson(3, 2),
-        lambda: clopper_pearson(-1, 2),
     ],
 )
 def test_bad_parameters_are_refused(call):
     with pytest.raises(BadConfig):
-        call()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: threshold_at_fmr([], 0.1),
-        lambda: threshold_at_fmr([math.nan], 0.1),
-        lambda: clopper_pearson(0, 0),
-    ],
-)
-def test_other_bad_input_raises_a_facepairs_error(call):
-    with pytest.raises(FacepairsError):
         call()

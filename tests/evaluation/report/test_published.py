@@ -6,8 +6,10 @@ import statistics
 from pathlib import Path
 
 import pytest
+from figures import fold_accuracy
 
-from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
+from facepairs.evaluation.measurement import Measurement, measure_scores
+from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.sources.find import ScoreSource
 
 RESULTS = Path(__file__).parents[3] / "scripts" / "results"
@@ -19,7 +21,7 @@ METHODS = sorted(path.parent.name for path in VIEW2.glob("*/result.json"))
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Measurement]:
-    return {name: measure_view2(ScoreSource("view2", str(VIEW2 / name), name)) for name in METHODS}
+    return {name: measure_scores(ScoreSource("view2", str(VIEW2 / name), name)) for name in METHODS}
 
 
 def test_every_published_folder_is_measured():
@@ -50,9 +52,18 @@ def test_result_files_follow_from_scores_and_thresholds(measured, method):
         assert (point.threshold, point.reason) == (tar["threshold"], tar["reason"])
         assert summary.true_accepts(far).value == pytest.approx(tar["tar"], abs=1e-12)
         assert point.errors.fmr.count == tar["false_accepts"]
+    scores = measured[method].scores
     for fold, row in zip(summary.folds, published["folds"], strict=True):
-        for key in ("fold", "accuracy", "threshold", "auc", "genuine_pairs", "impostor_pairs"):
-            assert getattr(fold, key) == pytest.approx(row[key], abs=1e-12)
+        own = scores.fold == row["fold"]
+        fmr, fnmr = fold.errors.fmr, fold.errors.fnmr
+        assert (fold.name, fmr.of, fnmr.of) == (
+            str(row["fold"]),
+            row["impostor_pairs"],
+            row["genuine_pairs"],
+        )
+        assert fold.threshold == pytest.approx(row["threshold"], abs=1e-12)
+        assert fold_accuracy(fold) == pytest.approx(row["accuracy"], abs=1e-12)
+        assert auc(scores.genuine[own], scores.score[own]) == pytest.approx(row["auc"], abs=1e-12)
 
 
 def by_lfws_rule(folder: Path) -> tuple[float, float]:
@@ -85,7 +96,7 @@ def by_lfws_rule(folder: Path) -> tuple[float, float]:
 )
 def test_accuracies_by_lfws_rule_follow_from_the_scores(folder):
     mean, error = by_lfws_rule(folder)
-    summary = measure_view2(ScoreSource("view2", str(folder), folder.name)).summary
+    summary = measure_scores(ScoreSource("view2", str(folder), folder.name)).summary
     assert summary.lfw_accuracy.value == pytest.approx(mean)
     assert summary.lfw_accuracy.standard_error == pytest.approx(error)
     by_file = measure_scores(ScoreSource("scores", str(folder / "scores.csv"), folder.name)).summary

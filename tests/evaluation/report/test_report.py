@@ -255,13 +255,12 @@ def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
     assert {"table-groups-1", "table-clusters-1", "table-trade-offs-1"} <= ids
 
 
-def test_a_page_says_in_words_what_a_verdict_costs_and_whose_the_scores_are(grouped):
+def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
     found, reader = grouped
     text = " ".join("".join(reader.text).split())
     assert "scores.csv on scores.csv" not in text
     assert "Scores of unknown origin" in text
     errors = found.summary.default_point.errors
-    assert re.search(r"in \d+ strangers would pass, .* of those who look alike; .* missed\.", text)
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
     ]
@@ -273,7 +272,7 @@ def test_a_page_says_in_words_what_a_verdict_costs_and_whose_the_scores_are(grou
 def test_only_view2_is_called_view2(tmp_path):
     write_method(tmp_path / "siamese", invented(6000, folds=10))
     html = render_page(evaluate([str(tmp_path / "siamese")]), "")
-    assert "siamese on LFW, View 2" in html
+    assert "siamese on LFW View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
@@ -305,8 +304,10 @@ def test_errors_by_person_by_hand(tmp_path):
     left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
     genuine, score = np.array([True, False, False, True]), np.array([0.0, 1.0, 0.0, 1.0])
-    write_scores(tmp_path / "s.csv", ScoreTable(left, right, genuine, np.zeros(4, np.int16), score))
-    tables = {t.key: t for t in evaluate(tmp_path / "s.csv", threshold=0.5).tables()}
+    rows = zip(left, right, map(int, genuine), score, score == 1, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    (tmp_path / "s.csv").write_text("left,right,genuine,score,same\n" + "\n".join(lines))
+    tables = {t.key: t for t in evaluate(tmp_path / "s.csv").tables()}
     ann, bob = ([cell.value for cell in row] for row in tables["people-1"].rows)
     assert ann == ["Ann", 2, 1.0, 1, 1, 1, 1]
     assert bob == ["Bob", 1, 0.5, 0, 0, 1, 2]

@@ -68,9 +68,9 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     from facepairs.faces.photo_record import PhotoRecord
     from facepairs.faces.photo_table import PhotoTable
     from facepairs.images.crop import CropSpec, load_crop
-    from facepairs.verification.verifier import Verifier
+    from facepairs.verification.quick import QuickVerifier
 
-    verifier = Verifier.load(threads=1, quick=True)
+    verifier = QuickVerifier.load(threads=1)
     spec = CropSpec(250, 112)
 
     def verify(path: Path) -> str:

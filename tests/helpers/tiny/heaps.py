@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from tiny.bundles import error_table
 
 from facepairs.bundles.rates import ErrorTable, GroupErrors
 from facepairs.gallery.heap import Heap, HeapFace
+from tiny.bundles import error_table
 
 CUTS = (0.05, 0.1, 0.2, 0.4)
 

@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 from drawn.view2 import FOLDS, write_lists
+from figures import figures_of
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
-from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.sources.find import ScoreSource
-from facepairs.evaluation.summary import summarise
 from facepairs.faces.inspection import inspect_photos
 from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder import Run
@@ -135,7 +135,7 @@ def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(
         write_scores(scores, replace(table, cluster=cluster), origin)
     before = done[0].methods[METHOD].ece
     result = crossval(view, plan(tmp_path), out, resume=True).methods[METHOD]
-    measured = measure_view2(ScoreSource("view2", str(out / METHOD), METHOD)).summary
+    measured = measure_scores(ScoreSource("view2", str(out / METHOD), METHOD)).summary
     assert result.ece == measured.ece != before
 
 
@@ -146,7 +146,7 @@ def test_the_result_can_be_computed_from_scores_and_thresholds(done):
     result = json.loads((out / METHOD / "result.json").read_text())
     scores = read_scores(out / METHOD / "scores.csv")
     thresholds = {row["fold"]: row["threshold"] for row in result["folds"]}
-    again = summarise(scores.genuine, scores.score, thresholds, scores.fold)
+    again = figures_of(scores.genuine, scores.score, thresholds, scores.fold)
     assert (figures.accuracy, figures.eer) == (again.accuracy, again.eer)
     assert figures.auc.value == again.auc.value
     assert 0 <= figures.ece <= 1

@@ -21,7 +21,8 @@ from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.faces.align import align_faces
 from facepairs.faces.detector import search_photo
 from facepairs.images.crop import CropSpec, load_crop
-from facepairs.images.photo import load_upright, open_photo
+from facepairs.images.decode import upright
+from facepairs.images.photo import open_photo
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
 
@@ -39,7 +40,9 @@ def photos(tmp_path_factory):
 
 def by_hand(verifier, photos, toml):
     """Embed photos with NumPy alone: crop, colours, scaling, layout, product."""
-    crops = np.stack([verifier.crop(path) for path in photos]).astype(np.float64)
+    crops = np.stack([verifier.detect(path, every=False)[0].crop for path in photos]).astype(
+        np.float64
+    )
     if toml["colours"] == "bgr":
         crops = crops[..., [2, 1, 0]]
     if toml.get("mean") is not None:
@@ -99,10 +102,10 @@ def test_distances_count_negatively(tmp_path, photos, distance, measure, normali
 def test_the_crop_is_a_share_of_the_shorter_side(tmp_path, photos):
     by_pixels = Verifier.load(embedder(tmp_path / "a", crop=[20, 32]))
     by_share = Verifier.load(embedder(tmp_path / "b", crop=0.625))
-    crop = by_pixels.crop(photos[0])
+    crop = by_pixels.detect(photos[0])[0].crop
     assert crop.shape == (SIZE, SIZE, 3)
     assert by_pixels.bundle.framing.side_px(80, 64) == 40
-    assert np.array_equal(crop, by_share.crop(photos[0]))
+    assert np.array_equal(crop, by_share.detect(photos[0])[0].crop)
     whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).bundle.framing
     assert whole.side_px(80, 64) == 64
     assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
@@ -253,7 +256,7 @@ def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
         tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="landmarks-5",
         points=points.tolist(), distance="euclidean",
     )  # fmt: skip
-    (found,) = Verifier.load(toml).align_faces(photo)
+    (found,) = Verifier.load(toml).detect(photo, every=False)
     assert found.to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
     pixels = points.round().astype(int)  # of the square, near each landmark
     looking = embedder(
@@ -261,7 +264,8 @@ def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
         points=points.tolist(), distance="euclidean",
     )  # fmt: skip
     seen = Verifier.load(looking).embed([photo])
-    image = np.asarray(load_upright(open_photo(photo), 1600)[0], np.float64)
+    with upright(open_photo(photo)) as (picture, _):
+        image = np.asarray(picture, np.float64)
     for (x, y), colours in zip(found.to_crop.inverse()(pixels), seen.reshape(5, 3), strict=True):
         left, top = int(x), int(y)
         right, below = x - left, y - top
@@ -276,7 +280,7 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
         tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="arcface-112"
     )
     verifier = Verifier.load(toml)
-    (found,) = verifier.align_faces(photo)
+    (found,) = verifier.detect(photo, every=False)
     template = np.array(verifier.bundle.framing.points)
     # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
     rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
@@ -287,7 +291,7 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     assert distance.max() < 10  # drawn faces have nearly the template's proportions
     assert found.crop.shape == (112, 112, 3)
     small = Image.open(photo).resize((90, 90)).resize((250, 250))  # blurred
-    hints = verifier.align_faces(small)[0].hints
+    hints = verifier.detect(small)[0].hints
     assert hints
     assert hints == align_faces(small, CropSpec(250, 128))[0].hints  # not of the network's square
 
@@ -377,7 +381,7 @@ def test_faces_are_aligned_where_the_toml_says_so(tmp_path):
     )
     assert (aligned.bundle.alignment, whole.bundle.alignment) == ("landmarks-5", "lfw-frame")
     spec = aligned.bundle.framing
-    assert np.array_equal(aligned.crop(found), align_faces(found, spec)[0].crop)
-    assert np.array_equal(whole.crop(found), load_crop(found, spec))
+    assert np.array_equal(aligned.detect(found)[0].crop, align_faces(found, spec)[0].crop)
+    assert np.array_equal(whole.detect(found)[0].crop, load_crop(found, spec))
     with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none, arcface-112"):
         ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))

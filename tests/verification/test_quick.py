@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from facepairs.verification.background import Background
+from facepairs.verification.quick import Background
 
 
 def test_it_runs_in_another_thread():

@@ -8,10 +8,10 @@ from facepairs.beam.paths import BeamPath, parse_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.bundles.calibration import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.images.photo import Photo, open_photo, read_checked
+from facepairs.faces.photo_cache import photo_cache
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.verification.pairs.bulk import PhotoFolder
-from facepairs.verification.pairs.verify_pairs import PairsReport, local_photos, pairs_run
+from facepairs.verification.photos import PhotoFolder
+from facepairs.verification.score_list import ListScoring, PairsReport, local_photos
 from facepairs.verification.verifier import Verifier
 
 
@@ -25,45 +25,45 @@ class RemotePhotos(PhotoFolder):
 
     root: BeamPath
 
-    def __str__(self) -> str:
-        return str(self.root)
+    def read(self, name: str) -> bytes:
+        """Return the content of a photo; may raise OSError."""
+        return self.root.read_file(name)
 
-    def open(self, name: str) -> Photo:
-        """Open a photo; raises BadImage."""
-        path = f"{self.root}/{name}"
-        return open_photo(read_checked(name, self.root.read_file, path), path)
+    def title(self, name: str) -> str:
+        """Return what messages call a photo."""
+        return f"{self.root}/{name}"
 
 
-def verify_pairs_at(
+def score_list_at(
     verifier: Verifier,
     pairs: Path,
     out: Path,
     point: OperatingPoint,
     root: str | None = None,
-    resume: bool = False,
     progress: ProgressFactory = ignore_phases,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
     prior: float = EQUAL_PRIORS,
 ) -> PairsReport:
-    """Score a list of pairs as `verification.pairs.verify_pairs` does.
+    """Score a list of pairs as `verification.score_list` does.
+
+    With a runner nothing is kept: where its workers are is not known here.
 
     Args:
         verifier: Scores the pairs; it should have one thread.
-        pairs, out, point, resume, progress, prior: As for `verify_pairs`.
+        pairs, out, point, progress, prior: As for `score_list`.
         root: The folder of the photos: a local path, or one of `scheme://…`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
     Raises:
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
-        FacepairsError: What `verify_pairs` raises.
+        FacepairsError: What `score_list` raises.
     """
     ordered_map = choose_map(runner, beam_options)
     folder = pairs.parent if root is None else parse_place(root)
     photos = local_photos(pairs, folder) if isinstance(folder, Path) else RemotePhotos(folder)
-    with (
-        remote_errors(folder),
-        pairs_run(verifier, pairs, out, point, photos, resume, prior) as run,
-    ):
-        return run.finish(ordered_map(run.scorer.work, run.items()), progress)
+    cache = photo_cache() if runner is None else None
+    with remote_errors(folder):
+        job = ListScoring(verifier, pairs, out, point, photos, prior, cache)
+        return job.finish(ordered_map(job.scoring.work, job.scoring.items()), progress)

@@ -1,0 +1,164 @@
+"""Errors of decisions: of all pairs, within clusters of look-alikes, within the user's groups."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from facepairs.bundles.rates import Errors, Rate
+from facepairs.data.groups import PeopleGroups
+from facepairs.data.pairs import person_name
+from facepairs.errors import BadData
+from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
+from facepairs.evaluation.metrics.intervals import bootstrap, exact_interval, share_of, wider
+from facepairs.evaluation.scores import ScoreTable
+from facepairs.support.words import counted
+
+MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
+
+
+def errors_of(
+    decisions: Sequence[tuple[Bools, Bools]],
+    genuine: Bools,
+    people: PairPeople | None,
+    lookalike: Bools | None = None,
+    more: Callable[[Floats], Sequence[float]] = lambda _: (),
+) -> tuple[list[Errors], Floats]:
+    """Measure the errors of decisions, with intervals of 95 %.
+
+    Each interval is the wider one, on each side, of Clopper-Pearson's and of the bootstrap over
+    people. A rate without pairs is None.
+
+    Args:
+        decisions: (members, accepted), bool[N] each: the pairs that count, those accepted.
+        genuine: bool[N].
+        people: Of the pairs; None for independent pairs.
+        lookalike: bool[N], strangers who look alike; None where that is not known.
+        more: Other figures to draw, of pairs that count float64[N] times each.
+
+    Returns:
+        The errors, and the bootstrap's draws, float64[draws, 3 * decisions + more]: FMR, FNMR and
+        look-alike FMR of each decision, then the other figures; no draws without people.
+    """
+    nobody = np.zeros(len(genuine), np.bool_)
+    alike = nobody if lookalike is None else lookalike
+    parts = [
+        part
+        for members, accepted in decisions
+        for part in (
+            (members & ~genuine, accepted),
+            (members & genuine, ~accepted),
+            (members & alike, accepted),
+        )
+    ]
+    shares = [share_of(*part) for part in parts]
+
+    def figures(weight: Floats) -> list[float]:
+        return [*(share(weight) for share in shares), *more(weight)]
+
+    columns = len(parts) + len(more(np.ones(len(genuine))))
+    drawn = np.empty((0, columns)) if people is None else bootstrap(people, figures)
+    rates = [_rate(*part, people, column) for part, column in zip(parts, drawn.T, strict=False)]
+    return [
+        Errors(
+            fmr=fmr,
+            fnmr=fnmr,
+            lookalike_fmr=alike_fmr,
+            people=None if people is None else count_people(people, members),
+        )
+        for (members, _), fmr, fnmr, alike_fmr in zip(
+            decisions, rates[::3], rates[1::3], rates[2::3], strict=True
+        )
+    ], drawn
+
+
+def _rate(members: Bools, events: Bools, people: PairPeople | None, drawn: Floats) -> Rate | None:
+    """Return the share of pairs with an event; None without pairs."""
+    count, of = int((members & events).sum()), int(members.sum())
+    if not of:
+        return None
+    return Rate(count / of, wider(exact_interval(members, events, people), drawn), count, of)
+
+
+def count_people(people: PairPeople, members: Bools) -> int:
+    """Return the number of people in some of the pairs, bool[N]."""
+    return len(np.unique(np.concatenate([side[members] for side in people])))
+
+
+def errors_by_group(
+    groups: Mapping[str, Bools], genuine: Bools, accepted: Bools, people: PairPeople | None
+) -> dict[str, Errors]:
+    """Return the errors within groups of pairs, the highest FMR first.
+
+    Args:
+        groups: bool[N], the pairs of each group, by its name.
+        genuine: bool[N].
+        accepted: bool[N], the decisions.
+        people: Of the pairs.
+    """
+    within = [(members, accepted) for members in groups.values()]
+    errors, _ = errors_of(within, genuine, people)
+    found = dict(zip(groups, errors, strict=True))
+    return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
+
+
+def cluster_errors(scores: ScoreTable, accepted: Bools) -> dict[str, Errors]:
+    """Return the errors within each cluster of look-alikes that has enough pairs, the worst first.
+
+    Args:
+        scores: N pairs.
+        accepted: bool[N], the decisions.
+    """
+    if scores.cluster is None:
+        return {}
+    numbers = np.unique(scores.cluster[scores.cluster > 0]).tolist()
+    masks = {str(number): scores.cluster == number for number in numbers}
+    enough = {name: m for name, m in masks.items() if (m & ~scores.genuine).sum() >= MIN_IMPOSTORS}
+    return errors_by_group(enough, scores.genuine, accepted, scores.people)
+
+
+def group_errors(
+    groups: PeopleGroups, scores: ScoreTable, accepted: Bools
+) -> tuple[dict[str, Errors], list[str]]:
+    """Return the errors within each group, the worst first, and warnings about small groups.
+
+    Args:
+        groups: The groups; a pair is in one when both its people are.
+        scores: N pairs.
+        accepted: bool[N], the decisions.
+
+    Raises:
+        BadData: The people of the pairs are not known.
+    """
+    if scores.people is None:
+        raise BadData(
+            f"{groups.path}: the people of the pairs are not known; groups need photos named "
+            "Person_Name/photo.jpg",
+            "groups",
+        )
+    left, right = ([person_name(name) for name in side] for side in (scores.left, scores.right))
+    rows = errors_by_group(
+        groups.pairs_within(left, right), scores.genuine, accepted, scores.people
+    )
+    empty = [name for name, row in rows.items() if not row.people]
+    warnings = [f"nobody in the pairs is in group {', '.join(empty)}"] if empty else []
+    for name, row in rows.items():
+        if row.people and is_small(row):
+            genuine, impostor = pair_counts(row)
+            warnings.append(
+                f"group {name}: {counted(row.people, 'person', 'people')}, {genuine:,} genuine and "
+                f"{counted(impostor, 'impostor pair')} are few; its rates are rough"
+            )
+    return rows, warnings
+
+
+def pair_counts(row: Errors) -> tuple[int, int]:
+    """Return the number of genuine and of impostor pairs within a group."""
+    genuine, impostor = (rate.of if rate and rate.of else 0 for rate in (row.fnmr, row.fmr))
+    return genuine, impostor
+
+
+def is_small(row: Errors) -> bool:
+    """Return whether a group has so few people or pairs that its rates say little."""
+    genuine, impostor = pair_counts(row)
+    few_people = (row.people or 0) < MIN_PEOPLE
+    return few_people or genuine < MIN_GENUINE or impostor < MIN_IMPOSTORS

@@ -1,0 +1,238 @@
+"""Read photos for a network: each one once, whatever the command.
+
+A photo is read and hashed. What the cache of photos knows of its content is not computed again: the
+faces, their hints, and the embedding by this network.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.data.index import find_file
+from facepairs.errors import BadImage
+from facepairs.faces.align import (
+    AlignedFace,
+    align_faces,
+    box_of,
+    crop_known,
+    unaligned_face,
+)
+from facepairs.faces.face_problem import large_enough
+from facepairs.faces.inspection import inspect
+from facepairs.faces.photo_record import PhotoRecord, record_kind
+from facepairs.images.crop import Crop
+from facepairs.images.photo import (
+    ImageSource,
+    content_of,
+    open_photo,
+    read_checked,
+    read_image_file,
+)
+from facepairs.images.problem import ImageProblem
+from facepairs.verification.loading import Model
+from facepairs.verification.scorer import ScoreArray, Scorer
+
+if TYPE_CHECKING:
+    from facepairs.faces.photo_cache import PhotoCache
+
+Source = ImageSource | AlignedFace
+Named = tuple[str, Source]
+"""What messages call a photo, and its path, content, image, or a face that was found."""
+
+
+class SeenPhoto(NamedTuple):
+    """What was found in one photo.
+
+    Attributes:
+        name: What messages call it.
+        error: Why it cannot be used, else None.
+        digest: The SHA-256 of its file; b"" where it has none, or was not read.
+        record: What it shows; None where that is not known.
+        crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
+        embedding: float32[D]; None where it is not needed.
+        face: Which of the faces that are large enough it is, from 0 for the most prominent.
+        new: Something was found just now that the cache may remember.
+    """
+
+    name: str
+    error: BadImage | None = None
+    digest: bytes = b""
+    record: PhotoRecord | None = None
+    crop: Crop | None = None
+    embedding: ScoreArray | None = None
+    face: int = 0
+    new: bool = False
+
+    def to_record(self) -> PhotoRecord:
+        """Return the record; of a photo that cannot be read, it says what the problem is."""
+        if self.record is None and isinstance(self.error, ImageProblem):
+            return PhotoRecord(self.error.problem, self.error.reason, digest=self.digest)
+        return self.record or PhotoRecord()
+
+    @property
+    def box(self) -> list[int] | None:
+        """The square around the face, see `faces.align.box_of`; None without one."""
+        faces = large_enough(self.record.found) if self.record else []
+        return box_of(faces[self.face]) if faces else None
+
+
+@dataclass(frozen=True)
+class PhotoFolder:
+    """The photos below a folder of this machine, by their names in a list; picklable.
+
+    Attributes:
+        root: The folder that names count from.
+    """
+
+    root: Any = Path()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a photo; may raise OSError."""
+        return read_image_file(find_file(self.root, name))
+
+    def title(self, name: str) -> str:
+        """Return what messages call a photo."""
+        return str(Path(self.root, name))
+
+
+@dataclass(frozen=True)
+class PhotoReader:
+    """Reads photos as a network sees them, and embeds them; threads and processes can share it.
+
+    Attributes:
+        model: Whose network it is.
+        scorer: The network.
+        cache: Where files given by name are looked up, and what is found in them is stored; None
+            for nowhere.
+        keep: Whether anything is stored there.
+        open: Returns the content of a file; may raise OSError.
+    """
+
+    model: Model
+    scorer: Scorer
+    cache: "PhotoCache | None" = None
+    keep: bool = True
+    open: Callable[[Any], bytes] = content_of
+
+    @cached_property
+    def network(self) -> bytes:
+        """Names what decides the embedding of a photo: network, crop and detector."""
+        model = self.model
+        if isinstance(model, Bundle):
+            embedder = model.embedder_sha256
+        else:  # whose file may be another one by now
+            embedder = f"{self.scorer.network_sha256} {model.embedding_settings}"
+        parts = embedder, repr(model.framing), record_kind(model.aligned)
+        return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the network has embeddings; else it takes the crops of two faces."""
+        return self.model.kind == "embedding"
+
+    def read(self, photos: Sequence[Named]) -> list[SeenPhoto]:
+        """Return what was found in some photos, ready for `score`."""
+        return self.complete([self.see(*photo) for photo in photos])
+
+    def complete(self, photos: Sequence[SeenPhoto]) -> list[SeenPhoto]:
+        """Embed all faces that `see` returned with their crops; let the cache remember what is new.
+
+        The crops stay where the network has no embeddings.
+        """
+        seen = list(photos)
+        if self.embeds and (crops := [one.crop for one in seen if one.crop is not None]):
+            rows = iter(self.scorer.embed(np.stack(crops)))
+            seen = [
+                one if one.crop is None else one._replace(crop=None, embedding=next(rows))
+                for one in seen
+            ]
+        new = [one for one in seen if one.new]
+        if self.cache and self.keep and new:
+            records = [one.record for one in new if one.record]
+            found = {
+                (one.digest, one.face): one.embedding for one in new if one.embedding is not None
+            }
+            self.cache.put(records, self.network if found else b"", found)
+        return seen
+
+    def score(self, left: Sequence[SeenPhoto], right: Sequence[SeenPhoto]) -> ScoreArray:
+        """Score faces that `complete` returned with others, pair by pair: float32[N]."""
+        if self.embeds:
+            rows = (np.stack([one.embedding for one in side]) for side in (left, right))  # type: ignore[misc]
+            return self.scorer.compare(*rows)
+        crops = (np.stack([one.crop for one in side]) for side in (left, right))  # type: ignore[misc]
+        return self.scorer.score_pairs(*crops)
+
+    def see(self, name: str, source: Source) -> SeenPhoto:
+        """Return what was found in a photo: with its crop, or with an embedding that is known."""
+        try:
+            if isinstance(source, AlignedFace):
+                return SeenPhoto(name, crop=source.crop)
+            if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read"):
+                data = read_checked(source, self.open, name)
+                return self.see_content(name, data, isinstance(source, str | os.PathLike))
+            return SeenPhoto(name, crop=self._align(source, name))
+        except BadImage as error:
+            return SeenPhoto(name, error)
+
+    def see_every(self, name: str, source: Path) -> list[SeenPhoto]:
+        """Return what `see` returns of every face that is large enough, or why there is none."""
+        try:
+            data = read_checked(source, self.open, name)
+        except BadImage as error:
+            return [SeenPhoto(name, error)]
+        first = self.see_content(name, data, True)
+        record = first.record
+        if first.error or record is None:
+            return [first]
+        faces = range(1, len(large_enough(record.found)))
+        others = (self.see_content(name, data, True, face, record) for face in faces)
+        return [first, *(one for one in others if not one.error)]
+
+    def see_content(
+        self,
+        name: str,
+        data: bytes,
+        kept: bool,
+        face: int = 0,
+        record: PhotoRecord | None = None,
+    ) -> SeenPhoto:
+        """Return what was found in a photo, as `see` does.
+
+        Args:
+            name: What messages call it.
+            data: Its file.
+            kept: Whether it may be in the cache, and may be stored there.
+            face: Which of the faces that are large enough, from 0 for the most prominent.
+            record: What the photo shows, if that is known.
+        """
+        model, cache = self.model, self.cache if kept else None
+        seen, photo = SeenPhoto(name, digest=hashlib.sha256(data).digest(), face=face), None
+        try:
+            if record is None and cache:
+                record = cache.record(seen.digest, model.aligned)
+            if record is None:
+                photo = open_photo(data, name)
+                record = inspect(photo, model.aligned, seen.digest)
+                seen = seen._replace(new=kept)
+            seen = seen._replace(record=record)
+            if cache and self.embeds and not photo:
+                embedding = cache.embedding(self.network, seen.digest, face)
+                if embedding is not None and len(embedding) == self.scorer.width:
+                    return seen._replace(embedding=embedding)
+            crop = crop_known(photo or open_photo(data, name), record, model.framing, face)
+            return seen._replace(crop=crop, new=seen.new or (kept and self.embeds))
+        except BadImage as error:
+            return seen._replace(error=error)
+
+    def _align(self, source: ImageSource, name: str) -> Crop:
+        if self.model.aligned:
+            return align_faces(source, self.model.framing, name)[0].crop
+        return unaligned_face(source, self.model.framing, name).crop

@@ -1,0 +1,145 @@
+"""Where commands keep what they find in photos, how they go on, and how a user forgets it."""
+
+import contextlib
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from processes.command_line import command, facepairs, in_process
+
+
+def score(pairs, out, *options):
+    return ("score", pairs, "--out", out, *options)
+
+
+def kept(file, table="embeddings"):
+    """The number of rows that a run in progress has committed."""
+    if not file.exists():
+        return 0
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as opened:
+        try:
+            return opened.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        except sqlite3.OperationalError:  # locked, or its tables are not there yet
+            return 0
+
+
+@pytest.fixture(params=[60])
+def pairs(few_faces, tmp_path, request):
+    """A list of photos of different content, each in one pair."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    photos = sorted(few_faces.glob("*/*.jpg"))
+    for number in range(request.param):
+        copied = photos[number % len(photos)].read_bytes()
+        (folder / f"{number}.jpg").write_bytes(copied + bytes([number]))
+    rows = [f"{number}.jpg,{number + 1}.jpg" for number in range(0, request.param, 2)]
+    (folder / "pairs.csv").write_text("\n".join(["left,right", *rows]) + "\n")
+    return folder / "pairs.csv"
+
+
+def rows_of(path):
+    with open(path, newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, tmp_path):
+    file, outs = tmp_path / "folder" / "photos.sqlite", [tmp_path / f"{n}.csv" for n in range(4)]
+    here = ("--cache", file)
+    in_process(*here, *score(pairs, outs[0]), check=0)
+    assert (kept(file), kept(file, "photos")) == (60, 60)
+    if os.name == "posix":
+        assert file.stat().st_mode & 0o777 == 0o600
+    before = file.read_bytes()
+    in_process(*score(pairs, outs[1]), *here, check=0)
+    assert file.read_bytes() == before
+    done = in_process("cache", "forget", f"--cache={file}", "--json", check=0)
+    assert json.loads(done.stdout)["deleted"]
+    assert not list(file.parent.iterdir())
+    assert not json.loads(in_process("cache", "forget", *here, "--json", check=0).stdout)["deleted"]
+    in_process("--no-cache", *score(pairs, outs[2]), *here, check=0)
+    assert not list(file.parent.iterdir())
+    assert len({out.read_bytes() for out in outs[:3]}) == 1
+
+
+def test_a_file_of_somebody_else_is_refused(pairs, tmp_path):
+    photo = pairs.parent / "0.jpg"
+    before = photo.read_bytes()
+    for words in (score(pairs, tmp_path / "o.csv"), ("cache", "forget")):
+        done = in_process(*words, "--cache", photo, check=2)
+        assert str(photo) in done.stderr
+    assert photo.read_bytes() == before
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
+    file = tmp_path / "photos.sqlite"
+    photos = sorted(few_faces.glob("*/*.jpg"))[:2]
+    in_process("verify", *photos, "--cache", file)
+    assert not file.exists()
+    gallery = tmp_path / "known.gallery"
+    add = ("gallery", "add", gallery, photos[0], "--name", "Ann", "--any-quality")
+    in_process(*add, "--cache", file)
+    assert kept(file) == kept(file, "photos") == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("pairs", [128], indirect=True)
+def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
+    file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
+    words = score(pairs, out, "--cache", file)
+    with subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True) as process:
+        limit = time.monotonic() + 60
+        while not kept(file) and process.poll() is None:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, output = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert not out.exists()
+    found = kept(file)
+    assert 0 < found < 128
+    in_process(*words, check=0)
+    assert kept(file) == 128
+    whole = tmp_path / "whole.csv"
+    in_process(*score(pairs, whole, "--no-cache"), check=0)
+    assert rows_of(out) == rows_of(whole)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills processes")
+def test_processes_that_share_a_file_and_are_killed_lose_nothing_that_was_kept(pairs, tmp_path):
+    file = tmp_path / "photos.sqlite"
+    outs = [tmp_path / f"{number}.csv" for number in range(3)]
+    processes = [
+        subprocess.Popen(command(*score(pairs, out, "--cache", file)), stderr=subprocess.PIPE)
+        for out in outs
+    ]
+    limit = time.monotonic() + 60
+    while not kept(file):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    processes[0].kill()
+    found = kept(file)
+    assert [process.wait() for process in processes] == [-9, 0, 0]
+    for process in processes:
+        assert process.stderr
+        process.stderr.close()
+    assert found <= kept(file) == 60
+    in_process(*score(pairs, outs[0], "--cache", file), check=0)
+    assert len({out.read_bytes() for out in outs}) == 1
+
+
+def test_a_damaged_file_is_named_and_the_command_goes_on(pairs, tmp_path):
+    file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
+    facepairs(*score(pairs, out), "--cache", file, check=0)
+    expected = out.read_bytes()
+    data = file.read_bytes()
+    file.write_bytes(data[:4096] + b"\x77" * (len(data) - 4096))
+    done = facepairs(*score(pairs, out), "--cache", file, check=0)
+    assert str(file) in done.stderr
+    assert out.read_bytes() == expected
+    assert kept(file) == 60
