@@ -120,13 +120,13 @@ class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
     """How often grouping puts strangers together; see `verification.linkage`.
 
     Attributes:
-        impostor_pairs: Number of pairs of photos of different people, among which it was measured.
+        people_pairs: Number of pairs of people, among whose photos it was measured.
         cuts: float64[C], rising: heights up to which groups are merged.
-        linked: C shares of these pairs that end up in one group, with their intervals.
+        linked: C shares of their pairs of photos that end up in one group, with intervals.
         mixed: C numbers of groups of more than one person, per pair of groups.
     """
 
-    impostor_pairs: Count
+    people_pairs: Count
     cuts: Annotated[tuple[Finite, ...], Meta(min_length=1, max_length=10_000)]
     linked: Rows
     mixed: tuple[Share, ...]

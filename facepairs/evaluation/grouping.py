@@ -17,9 +17,9 @@ from facepairs.errors import NotEnough
 from facepairs.evaluation.fitting import measured_rates
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import SEED, TAILS
+from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.support.random_streams import Stream, raw_words, unit
-from facepairs.verification.linkage import average_linkage
-from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.linkage import average_linkage, unit_rows
 
 DRAWS = 200
 CUTS = 120  # heights at which grouping is measured
@@ -172,44 +172,41 @@ def _entropy(count: Floats) -> float:
     return float(-(share * np.log(share)).sum())
 
 
-def measure_grouping(
-    embeddings: ScoreArray, person: Ints, errors: ErrorTable, part: Ints | None = None
-) -> GroupErrors:
+def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErrors:
     """Measure how often grouping puts strangers together.
 
     Args:
-        embeddings: float32[N, D], rows of length 1.
-        person: int64[N], whom each face shows; two people at least.
+        heaps: Faces of two people at least. People may be in several heaps; what is measured of all
+            heaps is taken together.
         errors: The errors of two photos; they say which heights are worth measuring.
-        part: int64[N], the heap of each face where there are several: pairs of two heaps do not
-            count. None for one heap.
+
+    Raises:
+        NotEnough: There are no two people.
     """
     rows = zip(errors.thresholds, errors.fmr, strict=True)
     most = 1 - next((at for at, row in rows if row[0] <= LARGEST_FMR), errors.thresholds[-1])
     cuts = np.linspace(most / 4, most, CUTS).round(6).tolist()
-    number = np.zeros(len(person), np.int64) if part is None else part
-    heaps = [np.flatnonzero(number == at) for at in np.unique(number)]
-    joined, all_pairs = np.zeros((1 + DRAWS, CUTS)), np.zeros(1 + DRAWS)
-    mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
-    for heap in heaps:
-        merges = average_linkage(embeddings[heap], most)
-        found = [Cells.of(person[heap], merges.labels(cut)) for cut in cuts]
-        people = found[0].people
-        drawn = [np.ones(people), *_draws(people)]
-        counts = np.array([[cells.pairs(draw)[2:] for cells in found] for draw in drawn])
+    joined, pairs = np.zeros((1 + DRAWS, CUTS)), np.zeros((1 + DRAWS, 1))
+    mixed, group_pairs = np.zeros(CUTS), np.zeros(CUTS)
+    people = np.unique(np.concatenate([heap.person for heap in heaps]))
+    drawn = [np.ones(len(people)), *_draws(len(people))]
+    for embeddings, person in heaps:
+        merges = average_linkage(unit_rows(embeddings), most)
+        found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
+        inside = np.searchsorted(people, np.unique(person))
+        counts = np.array([[cells.pairs(draw[inside])[2:] for cells in found] for draw in drawn])
         joined += counts[:, :, 1]
-        all_pairs += counts[:, 0, 0]
+        pairs += counts[:, :1, 0]
         mixed += [cells.mixed_groups() for cells in found]
         groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
         group_pairs += groups * (groups - 1) / 2
-        people_pairs += people * (people - 1) // 2
-    pairs = round(all_pairs[0])
-    if not pairs:
-        raise NotEnough("grouping needs two people to be measured, has one")
-    shares = joined / np.maximum(all_pairs, 1)[:, None]
+    people_pairs = len(people) * (len(people) - 1) // 2
+    if not people_pairs:
+        raise NotEnough("grouping needs two people to be measured")
+    shares = joined / np.maximum(pairs, 1)
     return GroupErrors(
-        impostor_pairs=pairs,
+        people_pairs=people_pairs,
         cuts=tuple(cuts),
-        linked=measured_rates(shares, pairs, people_pairs),
+        linked=measured_rates(shares, round(pairs[0, 0]), people_pairs),
         mixed=tuple(np.minimum(1, mixed / np.maximum(1, group_pairs)).round(10).tolist()),
     )

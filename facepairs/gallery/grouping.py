@@ -239,7 +239,7 @@ def choose_cut(
     faces, sizes = len(start), np.bincount(start)
     pairs = faces * (faces - 1) / 2
     joined = merges.linked_pairs(errors.cuts) + int((sizes * (sizes - 1) // 2).sum())
-    least = smallest_fmr(errors.impostor_pairs)
+    least = smallest_fmr(errors.people_pairs)
     rate = np.maximum([row[0] for row in errors.linked], least)
     share = np.minimum(1, rate * pairs / np.maximum(1, joined))
     kept = np.flatnonzero((share <= 1 - precision) | (joined == 0))
@@ -248,7 +248,7 @@ def choose_cut(
         raise NotEnough(
             f"precision {precision:g} cannot be promised for {faces:,} faces: of their "
             f"{pairs:,.0f} pairs only {joined.max():,} look like one person, and the model was "
-            f"measured on {errors.impostor_pairs:,} pairs of strangers ({measured_on}); give "
+            f"measured on {errors.people_pairs:,} pairs of people ({measured_on}); give "
             f"precision {best:g} or less, or a model calibrated on more people"
         )
     at = int(kept[-1])

@@ -11,6 +11,7 @@ from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.linkage import unit_rows
 from facepairs.verification.loading import model_name
 from facepairs.verification.photos import SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
@@ -87,10 +88,10 @@ def read_heap(root: Path, verifier: Verifier, progress: ProgressCallback = ignor
                 continue
             left, top, side = one.box
             faces.append(HeapFace(one.name, (left, top, side), one.face + 1))
-            rows.append(one.embedding / max(float(np.linalg.norm(one.embedding)), 1e-12))
+            rows.append(one.embedding)
         progress(min(done * BATCH_CROPS, len(photos)), len(photos))
     embeddings = np.array(rows, np.float32).reshape(len(rows), verifier.scorer.width)
-    return Heap(root, tuple(photos), tuple(faces), embeddings, problems)
+    return Heap(root, tuple(photos), tuple(faces), unit_rows(embeddings), problems)
 
 
 def find_photos(root: Path) -> list[str]:

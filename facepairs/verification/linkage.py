@@ -28,6 +28,13 @@ EVIDENCE = 0.3
 NEVER = -2.0  # below every similarity
 
 
+def unit_rows(rows: ScoreArray) -> ScoreArray:
+    """Return rows of length 1 in L2."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: ScoreArray = rows / np.maximum(length, np.float32(1e-12))
+    return unit
+
+
 @dataclass(frozen=True, eq=False)
 class Merges:
     """What average linkage has merged, by rising height.

@@ -20,6 +20,7 @@ from facepairs.bundles.rates import ErrorTable
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.evaluation.grouping import Agreement, agreement, measure_grouping
+from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.gallery.grouping import Groups, group_faces
 from facepairs.gallery.heap import Heap, HeapFace
 from facepairs.verification.verifier import Verifier
@@ -126,7 +127,7 @@ def main() -> int:
     train = part_of["Train"]
     table = verifier.bundle.errors
     assert table is not None
-    measured = measure_grouping(embeddings[train], person[train], table)
+    measured = measure_grouping([FaceHeap(embeddings[train], person[train])], table)
     errors = msgspec.structs.replace(
         table, grouping=measured, measured_on="View 1's training people"
     )
