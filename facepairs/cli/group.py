@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = """\b
 Examples:
-  facepairs group holidays/ --out people
+  facepairs group holidays/ --out people --report people.html
   facepairs group holidays/ --out people --corrections corrections.csv
   facepairs group holidays/ --out faces.csv --precision 0.999
 """
@@ -53,7 +53,11 @@ def group(
     wrong. Grouping again into the same folder keeps its people and adds new photos to them.
     """
     from facepairs.gallery.group import group as group_heap
+    from facepairs.gallery.heap_page import check_page, write_page
 
+    if report is not None:
+        check_page(report)
+    progress = progress_display(json)
     groups = group_heap(
         heap,
         out,
@@ -62,8 +66,10 @@ def group(
         corrections=corrections,
         gallery=gallery,
         copy=copy,
-        progress=progress_display(json),
+        progress=progress,
     )
+    if report is not None:
+        write_page(groups, report, progress("writing the page"))
     measured = _compare(groups) if labels else None
     log_first([f"warning: {note}" for note in groups.notes])
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
@@ -71,7 +77,8 @@ def group(
     if measured:
         values["agreement"] = measured.to_json()
     print_result(json, values, _rows(groups, measured))
-    log(f"written: {out}")
+    for place in filter(None, (out, report)):
+        log(f"written: {place}")
 
 
 def _rows(groups: "Groups", measured: "Agreement | None") -> list[tuple[str, str]]:

@@ -171,3 +171,15 @@ def test_names_that_are_no_folders_are_refused(heap, grouped, tmp_path, name):
     corrections = tmp_path / "corrections.csv"
     corrections.write_text(f"correction,person,to\nname,person_0001,{name}\n")
     in_process("group", heap, "--out", out, "--corrections", corrections, check=2)
+
+
+def test_the_page_shows_everybody_and_loads_nothing(heap, tmp_path):
+    page = tmp_path / "heap.html"
+    in_process("group", heap, "--out", tmp_path / "list.csv", "--report", page, check=0)
+    text = page.read_text(encoding="utf-8")
+    assert 'data-what="split" data-person="person_0002" data-to="party.png"' in text
+    assert text.count("<section>") == 2
+    assert "http://" not in text
+    assert "https://" not in text
+    in_process("group", heap, "--out", tmp_path / "x.csv", "--report", tmp_path / "a.txt", check=2)
+    assert not (tmp_path / "x.csv").exists()

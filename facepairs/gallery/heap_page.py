@@ -1,0 +1,81 @@
+"""The page on which a person looks through the groups of a heap and corrects them; offline."""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from facepairs.errors import BadConfig, BadImage
+from facepairs.gallery.grouping import Groups
+from facepairs.gallery.people_folder import cut_out
+from facepairs.support.atomic import atomic_file
+from facepairs.support.html import data_url
+from facepairs.support.progress import ProgressCallback, ignore_progress
+
+TEMPLATE = "heap_page.html.jinja"
+SCRIPT = "heap_page.js"
+FACE_PX = 72
+AROUND = 1.6  # side of a picture, in sides of the face's box
+SHOWN = 24  # faces of a person
+DOUBTED = 60  # faces at the top
+QUALITY = 75
+
+
+def check_page(page: Path) -> None:
+    """Refuse a report that is no HTML file; raises BadConfig."""
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise BadConfig(f"{page}: use a name that ends in .html", "report")
+
+
+def write_page(groups: Groups, page: Path, progress: ProgressCallback = ignore_progress) -> None:
+    """Write the page of all people, the least certain faces first.
+
+    Args:
+        groups: The people; their photos are read again.
+        page: The HTML file. It loads nothing; a small script collects corrections.
+        progress: Counts people.
+
+    Raises:
+        BadData: It cannot be written.
+    """
+    import jinja2
+
+    folder = Path(__file__).parent
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    script = (folder / SCRIPT).read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    people: list[dict[str, Any]] = []
+    for done, (name, faces) in enumerate(groups.people.items(), 1):
+        least_certain = [_face(groups, face) for face in faces[::-1][:SHOWN]]
+        people.append({"name": name, "count": len(faces), "faces": least_certain})
+        progress(done, len(groups.people))
+    order = np.argsort(groups.certainty, kind="stable")
+    doubted = [face for face in order[:DOUBTED].tolist() if groups.person[face]]
+    first = {one["name"]: one["faces"][-1]["picture"] for one in people}
+    text = environment.get_template(TEMPLATE).render(
+        groups=groups,
+        people=people,
+        similar=[(one.one, one.other, first[one.one], first[one.other]) for one in groups.similar],
+        doubted=[_face(groups, face) for face in doubted],
+        script=script,
+        script_digest=digest,
+    )
+    with atomic_file(page) as handle:
+        handle.write(text)
+
+
+def _face(groups: Groups, face: int) -> dict[str, Any]:
+    """Return a face's photo, person, certainty and picture; encoded again, without metadata."""
+    one = groups.faces[face]
+    try:
+        image = cut_out(groups.heap.root / one.photo, one.box, AROUND).resize((FACE_PX, FACE_PX))
+        picture = data_url(np.asarray(image), "JPEG", quality=QUALITY)
+    except BadImage:  # it was changed meanwhile
+        picture = ""
+    certainty = float(groups.certainty[face])
+    values = {"photo": one.photo, "person": groups.person[face], "picture": picture}
+    return {**values, "certainty": certainty}
