@@ -20,6 +20,7 @@ FACE_PX = 72
 AROUND = 1.6  # side of a picture, in sides of the face's box
 SHOWN = 24  # faces of a person
 DOUBTED = 60  # faces at the top
+SURE = 0.25  # certainty of faces that are not shown there
 QUALITY = 75
 
 
@@ -54,7 +55,7 @@ def write_page(groups: Groups, page: Path, progress: ProgressCallback = ignore_p
         people.append({"name": name, "count": len(faces), "faces": least_certain})
         progress(done, len(groups.people))
     order = np.argsort(groups.certainty, kind="stable")
-    doubted = [face for face in order[:DOUBTED].tolist() if groups.person[face]]
+    doubted = [face for face in order[:DOUBTED].tolist() if groups.certainty[face] < SURE]
     first = {one["name"]: one["faces"][-1]["picture"] for one in people}
     text = environment.get_template(TEMPLATE).render(
         groups=groups,

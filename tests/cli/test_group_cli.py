@@ -183,3 +183,14 @@ def test_the_page_shows_everybody_and_loads_nothing(heap, tmp_path):
     assert "https://" not in text
     in_process("group", heap, "--out", tmp_path / "x.csv", "--report", tmp_path / "a.txt", check=2)
     assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.slow
+def test_from_a_heap_to_a_verifier_for_its_photos(faces, tmp_path):
+    people, bundle = tmp_path / "people", tmp_path / "mine"
+    in_process("group", faces, "--out", people, "--precision", "0.9", check=0)
+    in_process("calibrate", "default", people, "--out", bundle, "--skip-bad", check=0)
+    photos = sorted((people / "person_0001").iterdir())
+    done = in_process("verify", photos[0], photos[1], "--bundle", bundle)
+    assert done.returncode in (0, 1)
+    in_process("group", faces, "--out", people, "--precision", "0.9", check=0)
