@@ -10,13 +10,11 @@ from facepairs.cli.shared.output import log, log_first, print_result, progress_d
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from facepairs.evaluation.grouping import Agreement
     from facepairs.gallery.grouping import Groups
 
 EXAMPLE = """\b
 Examples:
-  facepairs group holidays/ --out people --report people.html
-  facepairs group holidays/ --out people --corrections corrections.csv
+  facepairs group holidays/ --out people
   facepairs group holidays/ --out faces.csv --precision 0.999
 """
 SCHEMA = 1
@@ -30,87 +28,40 @@ def group(
     precision: Annotated[
         float, Option(help="Share of joined pairs of faces that shall show one person.")
     ] = 0.99,
-    corrections: Annotated[
-        Path | None, Option(help="CSV file correction,person,to: merge, split or name.")
-    ] = None,
-    gallery: Annotated[Path | None, Option(help="Gallery that names people it knows.")] = None,
-    labels: Annotated[
-        bool,
-        Option("--labels", help="Compare with the folders of the heap, one of each person."),
-    ] = False,
-    report: Annotated[Path | None, Option(help="HTML page of all people to look through.")] = None,
-    copy: Annotated[bool, Option("--copy", help="Copy photos instead of linking them.")] = False,
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:
-    """Find all faces of a heap of photos and group them by people, with errors that are known.
+    """Sort a heap of photos by people, with errors that are known.
 
-    The folder that is written is one of Person_Name/photo.jpg, which train, calibrate, evaluate and
-    gallery add-folder take; photos are hard links where possible, and nothing in the heap changes.
-    Faces that are not the most prominent of their photo are cut out. People with one photo and
-    photos without a face lie in _apart, and faces.csv lists every face. How many strangers are
-    joined by mistake was measured, so the result says how many pairs and people are expected to be
-    wrong. Grouping again into the same folder keeps its people and adds new photos to them.
+    All faces of all photos are found and grouped. The folder that is written is one of Person_Name/photo.jpg, which train, calibrate, evaluate and
+    gallery add take; photos are hard links where possible, and nothing in the heap changes. Faces
+    that are not the most prominent of their photo are cut out. People with one photo and photos
+    without a face lie in _apart, faces.csv lists every face, and people.html is a page to look
+    through. How many strangers are joined by mistake was measured, so the result says how many
+    pairs and people are expected to be wrong.
+
+    Grouping again into the same folder keeps its people, adds new photos to them, and makes the
+    corrections of its corrections.csv (correction,person,to: merge, split or name), which the page
+    helps to write.
     """
     from facepairs.gallery.group import group as group_heap
-    from facepairs.gallery.heap_page import check_page, write_page
 
-    if report is not None:
-        check_page(report)
     progress = progress_display(json)
-    groups = group_heap(
-        heap,
-        out,
-        bundle,
-        precision=precision,
-        corrections=corrections,
-        gallery=gallery,
-        copy=copy,
-        progress=progress,
-    )
-    if report is not None:
-        write_page(groups, report, progress("writing the page"))
-    measured = _compare(groups) if labels else None
+    groups = group_heap(heap, out, bundle, precision=precision, progress=progress)
     log_first([f"warning: {note}" for note in groups.notes])
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
-    if measured:
-        values["agreement"] = measured.to_json()
-    print_result(json, values, _rows(groups, measured))
-    for place in filter(None, (out, report)):
-        log(f"written: {place}")
+    print_result(json, values, _rows(groups))
+    log(f"written: {out}")
 
 
-def _rows(groups: "Groups", measured: "Agreement | None") -> list[tuple[str, str]]:
+def _rows(groups: "Groups") -> list[tuple[str, str]]:
     people = groups.people
-    in_groups = sum(map(len, people.values()))
-    rows = [
-        ("people", f"{len(people):,}, with {counted(in_groups, 'face')}"),
-        (
-            "apart",
-            counted(len(groups.single), "face")
-            + " of people with one photo, "
-            + counted(len(groups.without_face), "photo")
-            + " without a face",
-        ),
+    faces = counted(sum(map(len, people.values())), "face")
+    single = f"{counted(len(groups.single), 'face')} of people who are there once"
+    without = f"{counted(len(groups.without_face), 'photo')} without a face"
+    return [
+        ("people", f"{len(people):,}, with {faces}"),
+        ("apart", f"{single}, {without}"),
         ("expected errors", groups.expected.describe()),
     ]
-    if measured:
-        for name, rate in measured.figures.items():
-            text = (
-                "not measurable"
-                if rate is None
-                else (f"{rate.value:.4f} ({rate.interval[0]:.4f} to {rate.interval[1]:.4f})")
-            )
-            rows.append((name.replace("_", " "), text))
-        rows.append(("mixed people", f"{measured.mixed_groups:,}"))
-    return rows
-
-
-def _compare(groups: "Groups") -> "Agreement":
-    """Compare the most prominent face of each photo with the folder of the photo."""
-    from facepairs.evaluation.grouping import agreement
-
-    faces = [at for at, face in enumerate(groups.faces) if face.number == 1 and "/" in face.photo]
-    own = [groups.person[at] or f"/{at}" for at in faces]
-    return agreement([groups.faces[at].photo.rpartition("/")[0] for at in faces], own)

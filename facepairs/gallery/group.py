@@ -25,15 +25,13 @@ def group(
     bundle: Path | str | None = None,
     *,
     precision: float = PRECISION,
-    corrections: Path | str | None = None,
     gallery: Path | str | None = None,
-    copy: bool = False,
     progress: ProgressFactory = ignore_phases,
 ) -> Groups:
     """Find all faces of all photos below a folder, and group them by people.
 
-    Where `out` holds the people of an earlier call, they stay as they are; new photos join them, or
-    make new people.
+    Where `out` holds the people of an earlier call, they stay as they are, with what its file
+    `corrections.csv` corrects; new photos join them, or make new people.
 
     Examples:
         >>> groups = facepairs.group("holidays", out="people")
@@ -46,9 +44,7 @@ def group(
         bundle: A bundle or external embedder whose grouping was measured; None for the included
             model.
         precision: Share of joined pairs of faces that shall show one person, in (0, 1).
-        corrections: CSV file of corrections of the people in `out`, see `read_corrections`.
         gallery: Gallery that gives the names of people that are enrolled.
-        copy: Copy photos instead of linking them.
         progress: Called with the name of the phase.
 
     Raises:
@@ -73,14 +69,14 @@ def group(
         name = model_name(verifier.bundle)
         calibrate = command_line("calibrate", name, "people/", "--out", "mine")
         raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")
-    earlier = read_earlier(target, None if corrections is None else Path(corrections))
+    earlier = read_earlier(target)
     found = read_heap(heap, verifier, progress("finding faces and embedding"))
     groups = group_faces(found, errors, precision, earlier, progress("grouping"))
     if gallery is not None:
         with Gallery(gallery, verifier) as known:
             groups = name_people(groups, known)
     if target is not None:
-        write_people_folder(groups, target, copy, progress("writing"))
+        write_people_folder(groups, target, progress("writing"))
     return groups
 
 

@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from PIL import Image
 
 from facepairs.data.index import photos_below
 from facepairs.errors import BadBundle, BadData, NoFace
+from facepairs.images.decode import upright
+from facepairs.images.photo import open_photo
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -18,6 +21,7 @@ from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
 
 NO_FACE = "no_face"
+CUT_OUT = 2.5  # side of a picture of one face, in sides of its box
 
 
 class HeapFace(NamedTuple):
@@ -105,3 +109,22 @@ def find_photos(root: Path) -> list[str]:
     if not photos:
         raise BadData(f"{root}: no photos in it or below; give a folder of photos")
     return photos
+
+
+def cut_out(photo: Path, box: tuple[int, int, int], around: float = CUT_OUT) -> Image.Image:
+    """Return the square around a face.
+
+    Args:
+        photo: The file.
+        box: The face: left, top and side in pixels of the upright photo.
+        around: Side of the square, in sides of the box; it ends where the photo ends.
+
+    Raises:
+        BadImage: The photo cannot be read.
+    """
+    left, top, side = box
+    margin = round(side * (around - 1) / 2)
+    with upright(open_photo(photo)) as (picture, _):
+        right, bottom = left + side + margin, top + side + margin
+        edges = (min(picture.width, right), min(picture.height, bottom))
+        return picture.crop((max(0, left - margin), max(0, top - margin), *edges))

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.errors import BadConfig, BadImage
+from facepairs.errors import BadImage
 from facepairs.gallery.grouping import Groups
-from facepairs.gallery.people_folder import cut_out
-from facepairs.support.atomic import atomic_file
+from facepairs.gallery.heap import cut_out
 from facepairs.support.html import data_url
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
@@ -18,28 +17,23 @@ TEMPLATE = "heap_page.html.jinja"
 SCRIPT = "heap_page.js"
 FACE_PX = 72
 AROUND = 1.6  # side of a picture, in sides of the face's box
-SHOWN = 24  # faces of a person
+SHOWN = 8  # faces of a person, to read few photos again
 DOUBTED = 60  # faces at the top
 SURE = 0.25  # certainty of faces that are not shown there
 QUALITY = 75
 
 
-def check_page(page: Path) -> None:
-    """Refuse a report that is no HTML file; raises BadConfig."""
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise BadConfig(f"{page}: use a name that ends in .html", "report")
+def render_page(
+    groups: Groups, progress: ProgressCallback = ignore_progress, done_before: int = 0
+) -> str:
+    """Return the page of all people, the least certain faces first.
 
-
-def write_page(groups: Groups, page: Path, progress: ProgressCallback = ignore_progress) -> None:
-    """Write the page of all people, the least certain faces first.
+    It loads nothing; a small script collects corrections.
 
     Args:
-        groups: The people; their photos are read again.
-        page: The HTML file. It loads nothing; a small script collects corrections.
+        groups: The people; some of their photos are read again.
         progress: Counts people.
-
-    Raises:
-        BadData: It cannot be written.
+        done_before: What is added to their number.
     """
     import jinja2
 
@@ -51,13 +45,15 @@ def write_page(groups: Groups, page: Path, progress: ProgressCallback = ignore_p
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     people: list[dict[str, Any]] = []
     for done, (name, faces) in enumerate(groups.people.items(), 1):
-        least_certain = [_face(groups, face) for face in faces[::-1][:SHOWN]]
-        people.append({"name": name, "count": len(faces), "faces": least_certain})
-        progress(done, len(groups.people))
+        shown = [*faces[1:][::-1][: SHOWN - 1], faces[0]]  # the surest one last
+        people.append(
+            {"name": name, "count": len(faces), "faces": [_face(groups, face) for face in shown]}
+        )
+        progress(done_before + done, done_before + len(groups.people))
     order = np.argsort(groups.certainty, kind="stable")
     doubted = [face for face in order[:DOUBTED].tolist() if groups.certainty[face] < SURE]
     first = {one["name"]: one["faces"][-1]["picture"] for one in people}
-    text = environment.get_template(TEMPLATE).render(
+    page: str = environment.get_template(TEMPLATE).render(
         groups=groups,
         people=people,
         similar=[(one.one, one.other, first[one.one], first[one.other]) for one in groups.similar],
@@ -65,8 +61,7 @@ def write_page(groups: Groups, page: Path, progress: ProgressCallback = ignore_p
         script=script,
         script_digest=digest,
     )
-    with atomic_file(page) as handle:
-        handle.write(text)
+    return page
 
 
 def _face(groups: Groups, face: int) -> dict[str, Any]:

@@ -6,6 +6,8 @@
       _apart/one_photo/…               photos of people of whom there is no other photo
       _apart/no_face/…                 photos without a face
       faces.csv                        every face: photo, box, person, certainty
+      people.html                      a page to look through
+      corrections.csv                  what somebody has corrected; read, never written
 
 Commands that take a folder of people use the most prominent face of a photo, and leave `_apart`
 out: folders within a person's folder do not count.
@@ -19,25 +21,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.grouping import Earlier, FaceKey, Groups
-from facepairs.gallery.heap import HeapFace
+from facepairs.gallery.heap import HeapFace, cut_out
+from facepairs.gallery.heap_page import render_page
 from facepairs.gallery.identity import clean_name
-from facepairs.images.decode import upright
-from facepairs.images.photo import open_photo
 from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.places import check_output_file, check_output_folder, is_leftover
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
-FACES = "faces.csv"
+FACES, PAGE, CORRECTED = "faces.csv", "people.html", "corrections.csv"
 APART = "_apart"
 COLUMNS = ("photo", "box", "person", "certainty", "not", "problem", "file")
 CORRECTIONS = ("correction", "person", "to")
 BETWEEN = "|"  # names of a cell
-CUT_OUT = 2.5  # side of a picture of one face, in sides of its box
 QUALITY = 95
 
 
@@ -74,30 +73,29 @@ def check_people_folder(out: Path, heap: Path) -> None:
 
 
 def _files_of(folder: Path) -> set[str]:
-    return {FACES, *(row.file for row in _read_rows(folder / FACES) if row.file)}
+    return {FACES, PAGE, CORRECTED, *(row.file for row in _read_rows(folder / FACES) if row.file)}
 
 
 def _read_rows(path: Path) -> list[FaceRow]:
     return [FaceRow(*(row[name] for name in COLUMNS)) for _, row in csv_rows(path, COLUMNS)]
 
 
-def read_earlier(out: Path | None, corrections: Path | None) -> Earlier:
+def read_earlier(out: Path | None) -> Earlier:
     """Read the people of an earlier output, and correct them.
+
+    A folder may hold `corrections.csv` with the columns correction, person and to. `merge,A,B`
+    makes A and B one person A; `split,A,PHOTO` takes a photo from A; `name,A,NAME` renames A. A
+    correction of nobody is left out, so that the file can grow.
 
     Args:
         out: The earlier output; None or missing for none.
-        corrections: CSV file with the columns correction, person and to. `merge,A,B` makes A and B
-            one person A; `split,A,PHOTO` takes a photo from A; `name,A,NAME` renames A. A
-            correction of nobody is left out, so that a file of them can grow.
 
     Raises:
-        BadData: A file cannot be read, or there is nothing to correct.
+        BadData: A file cannot be read.
         BadConfig: A name is no name for a folder.
     """
     place = None if out is None else out if is_list(out) else out / FACES
     if place is None or not place.exists():
-        if corrections is not None:
-            raise BadData(f"{corrections}: there are no earlier groups to correct; group first")
         return Earlier()
     person: dict[FaceKey, str] = {}
     refused: dict[FaceKey, frozenset[str]] = {}
@@ -107,7 +105,9 @@ def read_earlier(out: Path | None, corrections: Path | None) -> Earlier:
             person[key] = row.person
         if row.refused:
             refused[key] = frozenset(row.refused.split(BETWEEN))
-    notes = () if corrections is None else tuple(_correct(person, refused, corrections))
+    corrections = place.with_name(CORRECTED)
+    has_some = place.name == FACES and corrections.exists()
+    notes = tuple(_correct(person, refused, corrections)) if has_some else ()
     return Earlier(person, refused, notes)
 
 
@@ -166,15 +166,14 @@ def folder_name(name: str) -> str:
 
 
 def write_people_folder(
-    groups: Groups, out: Path, copy: bool = False, progress: ProgressCallback = ignore_progress
+    groups: Groups, out: Path, progress: ProgressCallback = ignore_progress
 ) -> None:
     """Write people and the list of faces, or the list alone where `out` ends in .csv.
 
     Args:
         groups: The people.
         out: What is written, whole or not at all; an earlier output is replaced.
-        copy: Copy photos instead of linking them, where they could be linked.
-        progress: Counts faces.
+        progress: Counts faces and people.
 
     Raises:
         BadData: It cannot be written.
@@ -193,11 +192,15 @@ def write_people_folder(
                 target.parent.mkdir(parents=True, exist_ok=True)
                 source = groups.heap.root / row.photo
                 if face is None:
-                    _link(source, target, copy)
+                    _link(source, target)
                 else:
                     cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)
-            progress(done, len(plan))
+            progress(done, len(plan) + len(groups.people))
         _write_list(folder / FACES, [row for row, _ in plan])
+        page = render_page(groups, progress, len(plan))
+        (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
+        if (out / CORRECTED).exists():
+            shutil.copyfile(out / CORRECTED, folder / CORRECTED)
 
 
 def _plan(groups: Groups) -> list[tuple[FaceRow, HeapFace | None]]:
@@ -252,34 +255,12 @@ def _candidates(stem: str, suffix: str, folder: str) -> Iterator[str]:
         number += 1
 
 
-def _link(source: Path, target: Path, copy: bool) -> None:
-    """Link a photo, or copy it where links are not possible."""
-    if not copy:
-        try:
-            os.link(os.path.realpath(source), target)
-            return
-        except OSError:  # another disk, or a file system without hard links
-            pass
-    shutil.copyfile(source, target)
-
-
-def cut_out(photo: Path, box: tuple[int, int, int], around: float = CUT_OUT) -> Image.Image:
-    """Return the square around a face.
-
-    Args:
-        photo: The file.
-        box: The face: left, top and side in pixels of the upright photo.
-        around: Side of the square, in sides of the box; it ends where the photo ends.
-
-    Raises:
-        BadImage: The photo cannot be read.
-    """
-    left, top, side = box
-    margin = round(side * (around - 1) / 2)
-    with upright(open_photo(photo)) as (picture, _):
-        right, bottom = left + side + margin, top + side + margin
-        edges = (min(picture.width, right), min(picture.height, bottom))
-        return picture.crop((max(0, left - margin), max(0, top - margin), *edges))
+def _link(source: Path, target: Path) -> None:
+    """Link a photo, or copy it where links are not possible: to another disk, for instance."""
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _write_list(path: Path, rows: list[FaceRow]) -> None:

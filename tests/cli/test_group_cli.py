@@ -71,7 +71,7 @@ def test_a_heap_becomes_a_folder_of_people(heap, grouped):
     assert result["photos_without_face"] == 1
     assert result["expected"]["precision"] >= 0.99
     assert files_below(out) == {
-        "faces.csv",
+        *("faces.csv", "people.html"),
         *(f"person_0001/{name}.jpg" for name in ("a0", "a1", "trip1_a0", "trip1_a1")),
         *(f"person_0002/{name}.jpg" for name in ("b0", "b1", "party_face2")),
         "_apart/one_photo/c.jpg",
@@ -100,47 +100,32 @@ def test_people_stay_are_corrected_and_grow(heap, grouped, tmp_path, drawn):
     shutil.copytree(grouped[0], out)
     shutil.copytree(heap, photos)
     save_again(drawn[0], photos / "new.jpg", 5)
-    corrections = tmp_path / "corrections.csv"
+    corrections = out / "corrections.csv"
     corrections.write_text(
         "correction,person,to\nname,person_0002,Bea\nsplit,person_0001,trip0/a0.jpg\n"
         "merge,nobody,Bea\n"
     )
-    done = in_process(
-        "group", photos, "--out", out, "--corrections", corrections, "--json", check=0
-    )
+    done = in_process("group", photos, "--out", out, "--json", check=0)
     result = json.loads(done.stdout)
     assert result["people"] == {"Bea": 3, "person_0001": 4}
     assert len(result["notes"]) == 1
     row = next(row for row in rows_of(out / "faces.csv") if row["photo"] == "trip0/a0.jpg")
     assert (row["person"], row["not"]) == ("", "person_0001")
     corrections.write_text("correction,person,to\nmerge,Bea,person_0001\n")
-    again = in_process("group", photos, "--out", out, "--corrections", corrections, "--json")
+    again = in_process("group", photos, "--out", out, "--json")
     assert json.loads(again.stdout)["people"] == {"Bea": 7}
 
 
-def test_the_list_alone_and_copies(heap, tmp_path):
+def test_the_list_alone(heap, tmp_path):
     table = tmp_path / "faces.csv"
-    in_process("group", heap, "--out", table, "--labels", check=0)
+    in_process("group", heap, "--out", table, check=0)
     assert {row["file"] for row in rows_of(table)} == {""}
-    out = tmp_path / "people"
-    in_process("group", heap, "--out", out, "--copy", check=0)
-    assert not (out / "person_0002" / "b0.jpg").samefile(heap / "b0.jpg")
-
-
-def test_labels_say_how_well_it_went(few_faces, tmp_path):
-    done = in_process(
-        "group", few_faces, "--out", tmp_path / "list.csv", "--labels", "--json", check=0
-    )
-    agreement = json.loads(done.stdout)["agreement"]
-    assert agreement["people"] == 8
-    assert 0 <= agreement["figures"]["v_measure"]["value"] <= 1
 
 
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
         (("--precision", "1"), "config"),
-        (("--corrections", "none.csv"), "data"),
         (("--bundle", "nothing"), "bundle"),
     ],
 )
@@ -168,21 +153,17 @@ def test_other_folders_are_not_replaced(heap, grouped, tmp_path):
 def test_names_that_are_no_folders_are_refused(heap, grouped, tmp_path, name):
     out = tmp_path / "people"
     shutil.copytree(grouped[0], out)
-    corrections = tmp_path / "corrections.csv"
+    corrections = out / "corrections.csv"
     corrections.write_text(f"correction,person,to\nname,person_0001,{name}\n")
-    in_process("group", heap, "--out", out, "--corrections", corrections, check=2)
+    in_process("group", heap, "--out", out, check=2)
 
 
-def test_the_page_shows_everybody_and_loads_nothing(heap, tmp_path):
-    page = tmp_path / "heap.html"
-    in_process("group", heap, "--out", tmp_path / "list.csv", "--report", page, check=0)
-    text = page.read_text(encoding="utf-8")
+def test_the_page_shows_everybody_and_loads_nothing(grouped):
+    text = (grouped[0] / "people.html").read_text(encoding="utf-8")
     assert 'data-what="split" data-person="person_0002" data-to="party.png"' in text
     assert text.count("<section>") == 2
     assert "http://" not in text
     assert "https://" not in text
-    in_process("group", heap, "--out", tmp_path / "x.csv", "--report", tmp_path / "a.txt", check=2)
-    assert not (tmp_path / "x.csv").exists()
 
 
 @pytest.mark.slow
