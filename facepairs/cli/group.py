@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = """\b
 Examples:
-  facepairs group holidays/ --out people
-  facepairs group holidays/ --out faces.csv --precision 0.999
+  facepairs group holidays/ people
+  facepairs group holidays/ faces.csv --precision 0.999
 """
 SCHEMA = 1
 
@@ -23,7 +23,8 @@ SCHEMA = 1
 def group(
     heap: Annotated[Path, Argument(help="Folder of photos, in any folders below it.")],
     out: Annotated[
-        Path, Option(help="Folder to write: person_0001/photo.jpg; or a .csv file, the list alone.")
+        Path,
+        Argument(help="Folder to write: person_0001/photo.jpg; or a .csv file, the list alone."),
     ],
     precision: Annotated[
         float, Option(help="Share of joined pairs of faces that shall show one person.")
@@ -33,12 +34,13 @@ def group(
 ) -> None:
     """Sort a heap of photos by people, with errors that are known.
 
-    All faces of all photos are found and grouped. The folder that is written is one of Person_Name/photo.jpg, which train, calibrate, evaluate and
-    gallery add take; photos are hard links where possible, and nothing in the heap changes. Faces
-    that are not the most prominent of their photo are cut out. People with one photo and photos
-    without a face lie in _apart, faces.csv lists every face, and people.html is a page to look
-    through. How many strangers are joined by mistake was measured, so the result says how many
-    pairs and people are expected to be wrong.
+    All faces of all photos are found and grouped. The folder that is written is one of
+    Person_Name/photo.jpg, which train, calibrate, evaluate and gallery add take; photos are hard
+    links where possible, and nothing in the heap changes. Faces that are not the most prominent of
+    their photo are cut out. People who are there once and photos without a face lie in _apart,
+    faces.csv lists every face, and people.html is a page to look through. How many strangers are
+    joined by mistake was measured, so the result says how many pairs and people are expected to be
+    wrong.
 
     Grouping again into the same folder keeps its people, adds new photos to them, and makes the
     corrections of its corrections.csv (correction,person,to: merge, split or name), which the page

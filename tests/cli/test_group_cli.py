@@ -50,7 +50,7 @@ def heap(drawn, tmp_path_factory):
 @pytest.fixture(scope="module")
 def grouped(heap, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "people"
-    done = in_process("group", heap, "--out", out, "--json", check=0)
+    done = in_process("group", heap, out, "--json", check=0)
     return out, json.loads(done.stdout)
 
 
@@ -105,20 +105,20 @@ def test_people_stay_are_corrected_and_grow(heap, grouped, tmp_path, drawn):
         "correction,person,to\nname,person_0002,Bea\nsplit,person_0001,trip0/a0.jpg\n"
         "merge,nobody,Bea\n"
     )
-    done = in_process("group", photos, "--out", out, "--json", check=0)
+    done = in_process("group", photos, out, "--json", check=0)
     result = json.loads(done.stdout)
     assert result["people"] == {"Bea": 3, "person_0001": 4}
     assert len(result["notes"]) == 1
     row = next(row for row in rows_of(out / "faces.csv") if row["photo"] == "trip0/a0.jpg")
     assert (row["person"], row["not"]) == ("", "person_0001")
     corrections.write_text("correction,person,to\nmerge,Bea,person_0001\n")
-    again = in_process("group", photos, "--out", out, "--json")
+    again = in_process("group", photos, out, "--json")
     assert json.loads(again.stdout)["people"] == {"Bea": 7}
 
 
 def test_the_list_alone(heap, tmp_path):
     table = tmp_path / "faces.csv"
-    in_process("group", heap, "--out", table, check=0)
+    in_process("group", heap, table, check=0)
     assert {row["file"] for row in rows_of(table)} == {""}
 
 
@@ -131,7 +131,7 @@ def test_the_list_alone(heap, tmp_path):
 )
 def test_what_cannot_be_done_is_one_line(heap, tmp_path, words, kind):
     out = tmp_path / "people"
-    done = in_process("group", heap, "--out", out, *words, "--json", check=2)
+    done = in_process("group", heap, out, *words, "--json", check=2)
     assert json.loads(done.stdout)["error"]["kind"] == kind
     assert not out.exists()
 
@@ -141,11 +141,11 @@ def test_other_folders_are_not_replaced(heap, grouped, tmp_path):
     shutil.copytree(grouped[0], out)
     (out / "person_0001" / "mine.jpg").write_bytes(b"")
     for place in (out, heap / "people", tmp_path):
-        in_process("group", heap, "--out", place, check=2)
+        in_process("group", heap, place, check=2)
     assert (out / "person_0001" / "mine.jpg").exists()
     empty = tmp_path / "empty"
     empty.mkdir()
-    in_process("group", empty, "--out", tmp_path / "new", check=2)
+    in_process("group", empty, tmp_path / "new", check=2)
     in_process("group", tmp_path / "missing", "--out", tmp_path / "new", check=2)
 
 
@@ -155,7 +155,7 @@ def test_names_that_are_no_folders_are_refused(heap, grouped, tmp_path, name):
     shutil.copytree(grouped[0], out)
     corrections = out / "corrections.csv"
     corrections.write_text(f"correction,person,to\nname,person_0001,{name}\n")
-    in_process("group", heap, "--out", out, check=2)
+    in_process("group", heap, out, check=2)
 
 
 def test_the_page_shows_everybody_and_loads_nothing(grouped):
@@ -169,9 +169,9 @@ def test_the_page_shows_everybody_and_loads_nothing(grouped):
 @pytest.mark.slow
 def test_from_a_heap_to_a_verifier_for_its_photos(faces, tmp_path):
     people, bundle = tmp_path / "people", tmp_path / "mine"
-    in_process("group", faces, "--out", people, "--precision", "0.9", check=0)
+    in_process("group", faces, people, "--precision", "0.9", check=0)
     in_process("calibrate", "default", people, "--out", bundle, "--skip-bad", check=0)
     photos = sorted((people / "person_0001").iterdir())
     done = in_process("verify", photos[0], photos[1], "--bundle", bundle)
     assert done.returncode in (0, 1)
-    in_process("group", faces, "--out", people, "--precision", "0.9", check=0)
+    in_process("group", faces, people, "--precision", "0.9", check=0)
