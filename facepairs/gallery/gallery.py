@@ -137,6 +137,7 @@ class Gallery:
         """Record which model makes the first embeddings, of `width` numbers."""
         if self.store.model() is None:
             self.store.set_model(identify_model(self.verifier.bundle, width))
+            self._vectors = None  # those of an empty gallery have no width
         self.check_model(self.verifier.bundle)  # another process may have set its own
 
     def add(

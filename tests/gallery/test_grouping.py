@@ -107,3 +107,26 @@ def test_the_silhouette_is_scikit_learns():
 
 def test_one_person_alone_has_certainties():
     assert (certainties(heap_of([0, 0, 0]).embeddings, ("a", "a", "a")) > 0.9).all()
+
+
+def test_a_gallery_names_the_people_it_knows(tmp_path):
+    from PIL import Image
+    from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+
+    from facepairs import Gallery, Verifier
+    from facepairs.gallery.group import name_people
+
+    verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", **AMONG_LOOKALIKES).folder)
+    for number in range(2):
+        Image.effect_noise((32, 32), 90).convert("RGB").save(tmp_path / f"{number}.png")
+    with Gallery(tmp_path / "known", verifier, write=True) as gallery:
+        assert name_people(group_faces(heap_of([0, 0]), ERRORS), gallery).people.keys() == {
+            "person_0001"
+        }
+        gallery.add("Ann", [tmp_path / "0.png"], any_quality=True)
+        rows = np.repeat(verifier.embed([tmp_path / "0.png", tmp_path / "1.png"]), 2, axis=0)
+        heap = replace(heap_of([0, 0, 1, 1]), embeddings=rows)
+        earlier = Earlier({key(heap, face): name for face, name in enumerate("aabb")})
+        named = name_people(group_faces(heap, ERRORS, 0.5, earlier), gallery)
+    assert named.person[:2] == ("Ann", "Ann")
+    assert set(named.person[2:]) <= {"Ann", "b"}
