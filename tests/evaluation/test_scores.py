@@ -83,10 +83,8 @@ def test_one_side_and_empty_folds_may_be_missing(tmp_path):
     ("row", "cell"),
     [
         ("1,0,nan", "'nan'"),
-        ("1,0,inf", "'inf'"),
         ("1,0,-1e999", "'-1e999'"),
         ("1,0,", "''"),
-        ("1,0,high", "'high'"),
         ("1,0,1_000", "'1_000'"),
         ('1,0,"0,5"', "'0,5'"),
         ("maybe,0,1", "'maybe'"),

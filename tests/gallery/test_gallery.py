@@ -53,6 +53,15 @@ def gallery(tmp_path, verifier, photos):
         yield gallery
 
 
+def test_a_gallery_that_was_asked_while_it_was_empty_takes_people(tmp_path, verifier, photos):
+    photo = photos / "P0" / "0.png"
+    with Gallery(tmp_path / "new", verifier, write=True) as gallery:
+        with pytest.raises(NotEnrolled):
+            gallery.identify(photo)
+        assert gallery.add("Ann", [photo], any_quality=True).enrolled == 1
+        assert gallery.identify(photo).candidates[0].name == "Ann"
+
+
 def test_a_visitor_whose_time_is_over_is_enrolled_again(tmp_path, verifier, photos):
     visitor = photos / "P0" / "0.png"
     with Gallery(tmp_path / "g", verifier, write=True) as gallery:

@@ -17,16 +17,13 @@ def tf_config(cluster, kind=None, index=None, **more):
     ("environment", "expected"),
     [
         ({}, Cluster(0, 1)),
-        ({"TF_CONFIG": ""}, Cluster(0, 1)),
         ({"TF_CONFIG": "{}"}, Cluster(0, 1)),
         (tf_config({"worker": ["a:1"]}), Cluster(0, 1)),
-        (tf_config({"worker": ["a:1"]}, "worker", 0), Cluster(0, 1)),
         (tf_config({"worker": ["a:1", "b:1"]}, "worker", 1), Cluster(1, 2)),
         (tf_config({"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "chief", 0), Cluster(0, 3)),
         (tf_config({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, "worker", 1), Cluster(2, 3)),
         # Vertex AI: the index is text in some of its images, and there is a trial.
         (tf_config({"chief": ["a:1"], "worker": ["b:1"]}, "worker", "0", trial=""), Cluster(1, 2)),
-        (tf_config({"worker": ["a:1", "b:1"], "ps": []}, "worker", 0), Cluster(0, 2)),
         (tf_config({"worker": ["a:1", "b:1"], "ps": None}, "worker", 0), Cluster(0, 2)),
     ],
 )
@@ -38,9 +35,7 @@ def test_descriptions_of_real_launchers_are_read(environment, expected):
     ("environment", "message"),
     [
         ({"TF_CONFIG": "{"}, "not a description"),
-        ({"TF_CONFIG": "[]"}, "not a description"),
         ({"TF_CONFIG": '{"cluster": {"worker": 3}}'}, "not a description"),
-        ({"TF_CONFIG": '{"cluster": [1]}'}, "not a description"),
         ({"TF_CONFIG": '{"cluster": {"worker": "a:1"}}'}, "not a description"),
         (tf_config({"worker": ["a:1", "b:1"]}, ["worker"], 0), "not a description"),
         (tf_config({"worker": ["a:1", "b:1"]}, "worker", "²"), "not a description"),

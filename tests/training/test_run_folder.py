@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from facepairs.errors import BadRun
+from facepairs.errors import BadConfig, BadRun
 from facepairs.training.run_folder import RunFolder, check_place
 
 
@@ -35,6 +35,15 @@ def test_a_folder_with_other_files_is_refused_without_resume(tmp_path, name, is_
         check_place(out, tmp_path / "faces", resume=False)
     assert ("resume" in caught.value.arguments) == is_run
     assert is_run or name in str(caught.value)
+    check_place(out, tmp_path / "faces", resume=True)
+
+
+def test_what_is_not_there_is_not_resumed_and_photos_are_no_place_for_a_run(tmp_path):
+    check_place(tmp_path / "run", tmp_path / "faces", resume=False)
+    with pytest.raises(BadRun):
+        check_place(tmp_path / "run", tmp_path / "faces", resume=True)
+    with pytest.raises(BadConfig):
+        check_place(tmp_path / "faces" / "run", tmp_path / "faces", resume=False)
 
 
 def test_a_folder_in_use_is_refused_with_the_process_number(tmp_path):

@@ -83,7 +83,7 @@ REFUSED = [  # by what the message names
     (["--minutes", "0"], "(--minutes)"),
     (["--batch-size", "1"], "(--batch-size)"),
     (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50"),
-    (["--pair-cache", "{tmp}/none"], "{tmp}/none"),
+    (["--model", "difference", "--pair-cache", "{tmp}/none"], "{tmp}/none"),
     (["--resume", "--out", "{run}", "--seed", "3"], "(--seed)"),
 ]
 CODE = """

