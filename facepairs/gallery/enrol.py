@@ -52,7 +52,9 @@ class Enrolment:
     Attributes:
         enrolled: Number of photos that were added.
         known: Number of photos that were enrolled for the same person before.
-        several_faces: Number of added photos with several faces; the most prominent was taken.
+        several_faces: Number of added photos with several faces.
+        other_faces: Number of those of which another face than the most prominent one fits the
+            folder, and was taken.
         refused: Photos that cannot be used, or are enrolled for somebody else.
         resemblances: Added photos that match somebody else.
     """
@@ -60,6 +62,7 @@ class Enrolment:
     enrolled: int = 0
     known: int = 0
     several_faces: int = 0
+    other_faces: int = 0
     refused: list[Refused] = field(default_factory=list)
     resemblances: list[Resemblance] = field(default_factory=list)
 
@@ -89,6 +92,7 @@ class ReadPhoto(NamedTuple):
     vector: ScoreArray | None = None
     faces: int = 1
     problem: str = ""
+    put_off: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,13 @@ class EnrolPhotos:
         verifier: Its network embeds.
         is_known: Tells whether the photo of a SHA-256 is enrolled, so that it need not be read.
         any_quality: Take photos that are hard to judge, too.
+        put_off: Do not choose among several faces yet.
     """
 
     verifier: Verifier
     is_known: Callable[[bytes], object]
     any_quality: bool = False
+    put_off: bool = False
 
     def __call__(self, photos: Sequence[Photo]) -> list[ReadPhoto]:
         """Return what was read of each photo."""
@@ -126,6 +132,8 @@ class EnrolPhotos:
             if self.is_known(result.digest):
                 return result, nothing
             seen, hints, faces = self._see(reader, data, photo)
+            if self.put_off and faces > 1:
+                return result._replace(put_off=True), nothing
             poor = [hint.text for hint in hints if hint.kind in POOR]
             if poor and not self.any_quality:
                 raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo")

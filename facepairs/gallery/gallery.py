@@ -38,6 +38,7 @@ from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import check_output_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
+from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verdict import Verdict
@@ -182,7 +183,7 @@ class Gallery:
             else Photo(name, f"photo {number}", photo, position)
             for number, photo in enumerate(photos, 1)
         ]
-        return self._enrol(named, forget_after, any_quality)
+        return self._enrol(named, forget_after, any_quality, ignore_progress, Enrolment())
 
     def add_folder(
         self,
@@ -194,7 +195,8 @@ class Gallery:
         """Enrol everybody of a folder of `Person_Name/photo.jpg`.
 
         Each batch of photos is on disk before the next one, and photos that are enrolled already
-        are skipped: after an interruption, call it again.
+        are skipped: after an interruption, call it again. Of several faces in a photo, the one that
+        fits the folder's other photos is enrolled.
 
         Args:
             folder: The folder.
@@ -215,23 +217,38 @@ class Gallery:
             Photo(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
-        return self._enrol(photos, forget_after, any_quality, progress)
+        enrolment, several = Enrolment(), list[str]()
+        self._enrol(photos, forget_after, any_quality, progress, enrolment, several)
+        if several:
+            images = np.flatnonzero(np.isin([photo.name for photo in photos], several))
+            counts = np.ones(len(index), np.int64)
+            counts[images] = 2
+            faces = fitting_faces(index, counts, keep=False)
+            chosen = [photos[k]._replace(position=faces.chosen.get(k, 0)) for k in images.tolist()]
+            self._enrol(chosen, forget_after, any_quality, progress, enrolment)
+            enrolment.other_faces = len(faces.chosen)
+        return enrolment
 
     def _enrol(
         self,
         photos: Sequence[Photo],
         forget_after: float | None,
         any_quality: bool,
-        progress: ProgressCallback = ignore_progress,
+        progress: ProgressCallback,
+        enrolment: Enrolment,
+        several: list[str] | None = None,
     ) -> Enrolment:
+        """Enrol photos; with `several`, put off those with several faces, and note their names."""
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
-        enrolment, done = Enrolment(), 0
-        read = EnrolPhotos(self.verifier, self.store.owner, any_quality)
+        done, put_off = 0, several is not None
+        read = EnrolPhotos(self.verifier, self.store.owner, any_quality, put_off)
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:
-                    self._put(batch, enrolment, forget_after)
+                    self._put([one for one in batch if not one.put_off], enrolment, forget_after)
+                if several is not None:
+                    several += [one.photo for one in batch if one.put_off]
                 done += len(batch)
                 progress(done, len(photos))
         finally:

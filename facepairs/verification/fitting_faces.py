@@ -21,7 +21,7 @@ from facepairs.images.photo import read_below
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import counted
-from facepairs.verification.photos import FaceInPhoto
+from facepairs.verification.photos import FaceInPhoto, PhotoReader
 from facepairs.verification.verifier import Verifier
 
 MOST_OTHERS = 10  # photos of a person that the faces of one photo are compared with
@@ -81,19 +81,23 @@ def _most_alike(photos: Sequence[Embeddings], least: float) -> Embeddings:
     return np.stack([a[left], b[right]]) if score.max() >= least else np.full_like(a[:1], np.nan)
 
 
-def fitting_faces(index: FaceIndex, faces: Ints) -> FittingFaces:
+def fitting_faces(index: FaceIndex, faces: Ints, keep: bool = True) -> FittingFaces:
     """Choose the face in every photo of an index that shows several.
 
     Args:
         index: The photos.
         faces: int[N], how many faces each shows; 0 for those that are left out.
+        keep: Whether what is found is stored in the cache of photos.
     """
     people = np.unique(index.person_of[faces > 1])
     verifier, _ = included_model() if len(people) else (None, "")
     if verifier is None:
         return FittingFaces()
+    assert verifier.bundle.calibration
     progress, chosen = console.progress("choosing among several faces"), FittingFaces()
-    choose: Callable[[int], dict[int, int | None]] = partial(_choose, verifier, index, faces)
+    choose: Callable[[int], dict[int, int | None]] = partial(
+        _choose, verifier.reader(keep), index, faces, verifier.bundle.calibration.threshold
+    )
     for done, found in enumerate(thread_map(choose, people.tolist()), 1):
         chosen.chosen.update({image: face for image, face in found.items() if face})
         chosen.unclear.extend(image for image, face in found.items() if face is None)
@@ -102,20 +106,17 @@ def fitting_faces(index: FaceIndex, faces: Ints) -> FittingFaces:
 
 
 def _choose(
-    verifier: Verifier, index: FaceIndex, faces: Ints, person: int
+    reader: PhotoReader, index: FaceIndex, faces: Ints, least: float, person: int
 ) -> dict[int, int | None]:
     """Return the face of each photo of a person with several; nothing without other photos."""
     images = np.asarray(index.images_of(person))
     several, alone = images[faces[images] > 1], images[faces[images] == 1]
-    reader = verifier.reader()
     found: dict[int, Embeddings] = {}
     for image in [*several.tolist(), *alone[:MOST_OTHERS].tolist()]:
         path = index.path(image)
         seen = reader.complete(reader.see_every(str(path), path))
         if rows := [one.embedding for one in seen if one.embedding is not None]:
             found[image] = np.stack(rows)
-    assert verifier.bundle.calibration
-    least = verifier.bundle.calibration.threshold
     chosen = choose_faces(list(found.values()), least) if len(found) > 1 else []
     pairs = zip(found, chosen, strict=False)
     return {image: face for image, face in pairs if len(found[image]) > 1}

@@ -16,11 +16,11 @@ import numpy as np
 from PIL import Image
 
 from facepairs.cli.shared.output import ERROR, print_error
-from facepairs.support.words import align_columns
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.pair_scores import score_pairs
+from facepairs.support.words import align_columns
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
 
@@ -56,7 +56,7 @@ def figures(folder: Path) -> list[list[object]]:
     index, verifier = FaceIndex.scan(folder), Verifier.load(threads=1)
     left, right = np.triu_indices(len(index), 1)
     pairs = PairList.of(left, right, index.person_of[left] == index.person_of[right])
-    threshold, rows = verifier.operating_point().threshold, []
+    threshold, rows = verifier.operating_point().threshold or 0.0, []
     fitting = fitting_faces(index, count_faces(index, np.arange(len(index))))
     for name, faces in (("most prominent", FittingFaces()), ("fitting", fitting)):
         scored = score_pairs(verifier, index, pairs, errors={}, faces=faces)
