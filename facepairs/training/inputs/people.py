@@ -25,7 +25,6 @@ from facepairs.images.photo import read_below
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 from facepairs.support.words import command_line, counted
-from facepairs.verification.fitting_faces import fitting_faces
 
 FEW_PEOPLE = 30  # at which an error rate of nothing may be 12 %
 UNREADABLE = (
@@ -64,6 +63,8 @@ def usable_photos(
 
 def _with_fitting_faces(index: FaceIndex, table: PhotoTable, log: MessageCallback) -> PhotoTable:
     """Return the table with the landmarks of the faces that fit their folders."""
+    from facepairs.verification.fitting_faces import fitting_faces  # needs ONNX Runtime
+
     faces = fitting_faces(index, table.faces)
     if not faces.chosen or table.landmarks is None:
         return table
