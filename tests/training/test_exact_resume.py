@@ -1,6 +1,6 @@
 """A training that was stopped and resumed ends at the same weights as one that was not stopped.
 
-`tests/stress/resume.py` checks this with kills, for every model, store and fold.
+`tests/stress/kill.py` checks this at random moments, for trainings and cross-validations.
 """
 
 import json
