@@ -141,8 +141,8 @@ class Gallery:
 
     def _set_model(self, width: int) -> None:
         """Record which model makes the first embeddings, of `width` numbers."""
-        self.store.set_model(identify_model(self.verifier.bundle, width))
-        if self._vectors is not None and not len(self._vectors):
+        if self.store.model() is None:
+            self.store.set_model(identify_model(self.verifier.bundle, width))
             self._vectors = None  # those of an empty gallery have no width
         self.check_model(self.verifier.bundle)  # another process may have set its own
 
