@@ -18,6 +18,8 @@ from facepairs.support.words import command_line
 from facepairs.verification.loading import model_name
 from facepairs.verification.verifier import Verifier
 
+FEW_FACES = 20
+
 
 def group(
     heap: Path | str,
@@ -72,6 +74,13 @@ def group(
     earlier = read_earlier(target)
     found = read_heap(heap, verifier, progress("finding faces and embedding"))
     groups = group_faces(found, errors, precision, earlier, progress("grouping"))
+    pairs = len(found.faces) * (len(found.faces) - 1) / 2
+    if len(found.faces) >= FEW_FACES and groups.expected.joined_pairs > pairs / 2:
+        note = (
+            "more than half of all pairs look like one person; unless somebody is on most photos, "
+            "this model does not tell people on photos of this kind apart: calibrate it on such"
+        )
+        groups = replace(groups, notes=(*groups.notes, note))
     if gallery is not None:
         with Gallery(gallery, verifier) as known:
             groups = name_people(groups, known)
