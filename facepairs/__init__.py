@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
     from facepairs.models.losses.build import EmbeddingLoss
+    from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
     from facepairs.training.options import TrainOptions
     from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
@@ -73,6 +74,7 @@ __all__ = [
     "load_keras",
     "make_plan",
     "pairs_dataset",
+    "showing",
     "train",
 ]
 _MODULES = {
@@ -93,6 +95,7 @@ _MODULES = {
     "load_keras": "facepairs.training.keras_models",
     "make_plan": "facepairs.training.view2.plan",
     "pairs_dataset": "facepairs.training.pairs_dataset",
+    "showing": "facepairs.support.console",
     "train": "facepairs.training.train",
 }
 

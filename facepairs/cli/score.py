@@ -16,8 +16,9 @@ from facepairs.cli.shared.options import (
     Threshold,
     path,
 )
-from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result, progress_display
+from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
 from facepairs.cli.shared.verdicts import SCHEMA, note_source, report_rows, report_warnings
+from facepairs.support import console
 from facepairs.support.places import is_stream
 
 EXAMPLE = """\b
@@ -67,7 +68,7 @@ def score(
         out,
         point,
         root,
-        progress=progress_display(json),
+        progress=console.progress,
         runner=runner,
         beam_options=beam or [],
         prior=prior,

@@ -13,7 +13,6 @@ from facepairs.cli.shared.output import (
     log,
     print_result,
     print_rows,
-    progress_display,
 )
 from facepairs.cli.shared.verdicts import (
     SCHEMA,
@@ -24,6 +23,7 @@ from facepairs.cli.shared.verdicts import (
     ranking_warnings,
     warn_of_known,
 )
+from facepairs.support import console
 from facepairs.support.places import check_output_file
 
 EXAMPLE = """\b
@@ -59,7 +59,7 @@ def search(
         check_output_file(out)
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
-    progress = progress_display(json)("searching photos")
+    progress = console.progress("searching photos")
     ranking = rank_folder(verifier, path, folder, point, progress)
     if out is not None:
         ranking.write(out)

@@ -27,8 +27,9 @@ from facepairs.models.fisher.tower import (
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.support import console
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.progress import Counter, ProgressCallback, ignore_progress
+from facepairs.support.progress import Counter
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.features import FeatureStore, precompute
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
@@ -50,7 +51,6 @@ def fit_mixture(
     store: Store,
     images: Images,
     seed: int,
-    progress: ProgressCallback = ignore_progress,
 ) -> None:
     """Fit the backbone: for each member, components of local descriptors and Gaussians.
 
@@ -59,11 +59,12 @@ def fit_mixture(
         store: The images' pixels.
         images: int64[N], numbers of the training images, rising.
         seed: Seed of the samples and of the mixture's start.
-        progress: Counts batches of images and iterations, which take about as long.
     """
     members = network.head.get_layer(BACKBONE).members
     images = _sample_images(images, SAMPLE_IMAGES, seed)
     batches = -(-len(images) // BATCH_SIZE)
+    # Batches and iterations take about as long.
+    progress = console.progress("fitting local descriptors")
     count = Counter(progress, len(members) * (batches + ITERATIONS))
     for member in members:
         sample, positions = _sample_descriptors(network, member, store, images, seed, count)
@@ -156,22 +157,19 @@ def prepare_features(
     Raises:
         TrainingInterrupted: Nothing is saved: a resumed training begins here again.
     """
-    data, context, options = training.data, training.context, training.options
+    data, context = training.data, training.context
     images, seed = data.images, data.config.seed
     if training.is_new:
-        options.log("fitting local descriptors")
+        console.log("fitting local descriptors")
         if context.is_chief:
-            display = options.progress("fitting local descriptors")
-            fit_mixture(network, data.store, images, seed, display)
+            fit_mixture(network, data.store, images, seed)
         context.broadcast_variables(network.head.variables)
-    options.log(f"computing the features of {len(data.index):,} images")
-    progress = options.progress("computing features")
 
-    def progress_or_stop(done: int, total: int) -> None:
-        progress(done, total)
+    def stop_if_asked() -> None:
         if context.any(should_stop()):  # every worker needs the others' features
             raise TrainingInterrupted
 
+    console.log(f"computing the features of {len(data.index):,} images")
     with contextlib.ExitStack() as stack:
         folder = training.run.path
         if context.workers > 1:  # an open mapping outlives its file
@@ -179,12 +177,10 @@ def prepare_features(
         elif not training.history:
             delete_features(folder)  # they may be of other images
         path, count = folder / FEATURES_FILE, len(data.index)
-        features = precompute(
-            network, data.store, count, path, progress_or_stop, options.log, context
-        )
+        features = precompute(network, data.store, count, path, context, stop_if_asked)
     if training.is_new:
         if context.is_chief:
-            options.log("starting the projection at principal components")
+            console.log("starting the projection at principal components")
             start_projection(network, features, images, seed)
         context.broadcast_variables(network.head.variables)
     return features

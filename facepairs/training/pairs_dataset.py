@@ -27,7 +27,6 @@ from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.support.progress import MessageCallback, ignore_message
 from facepairs.support.validation import find_problem
 from facepairs.training.inputs.people import prepare
 
@@ -49,7 +48,6 @@ def pairs_dataset(
     align: Align = "landmarks",
     distinct_people: bool = False,
     skip_bad: bool = False,
-    log: MessageCallback = ignore_message,
 ) -> "tf.data.Dataset[tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]]":
     """Return a `tf.data.Dataset` of pairs of faces, ready for `keras.Model.fit`.
 
@@ -87,7 +85,6 @@ def pairs_dataset(
         distinct_people: Only genuine pairs to train on, of different people within a batch, as
             in-batch losses need them. Two photos of a person with only one are the same.
         skip_bad: Leave out photos that cannot be read or show no face, instead of raising.
-        log: Receives messages.
 
     Returns:
         A dataset of `((left, right), genuine)`: images float32[B, image_size, image_size, 3] in
@@ -109,7 +106,7 @@ def pairs_dataset(
     config = TrainConfig(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad
     )
-    index, plan, people = prepare(Path(data), config, log)
+    index, plan, people = prepare(Path(data), config)
     images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
     first = index.first
     blocks: Blocks

@@ -30,12 +30,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.shared.output import ERROR, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, print_error, showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.evaluation.pair_scores import embed_images
+from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import align_columns
 from facepairs.verification.verifier import Verifier
@@ -208,7 +209,7 @@ def load(spec: str, index: FaceIndex, images: Ints, keep: Path | None) -> tuple[
             raise BadData(f"{kept}: holds other photos than those of View 1's test people")
         return name, saved["embeddings"].astype(np.float32)
     verifier = Verifier.load(place, threads=1)
-    shown = progress_display()(f"embedding with {name}")
+    shown = console.progress(f"embedding with {name}")
     embeddings = embed_images(verifier, index, images, shown)
     if kept:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -229,9 +230,11 @@ def main(arguments: list[str] | None = None) -> int:
         images = np.flatnonzero(np.isin(index.person_of, people))
         _, person = np.unique(index.person_of[images], return_inverse=True)
         pairs = AllPairs(person.astype(np.int64))
-        trials = [
-            Trial.of(*load(spec, index, images, options.keep), pairs) for spec in options.networks
-        ]
+        with showing_on_stderr():
+            trials = [
+                Trial.of(*load(spec, index, images, options.keep), pairs)
+                for spec in options.networks
+            ]
         rows = study(trials, pairs)
     except FacepairsError as error:
         print_error(error.kind, str(error), False)

@@ -15,6 +15,7 @@ from facepairs.images.photo import open_photo
 from facepairs.pipeline.dataset import image_batches, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
+from facepairs.support.console import showing
 
 CROP = 112
 
@@ -55,18 +56,21 @@ def test_the_array_is_cached_and_mapped_again(index, tmp_path):
     plan = whole_plan(index, CROP)
     path = tmp_path / "store.npy"
     calls = []
-    MemoryStore.build(index, plan, path, lambda *counts: calls.append(counts))
+    with showing(progress=lambda _: lambda *counts: calls.append(counts)):
+        MemoryStore.build(index, plan, path)
     assert calls[-1] == (len(index), len(index))
     assert [p.name for p in tmp_path.iterdir()] == ["store.npy"]
     changed = path.stat().st_mtime_ns
-    again = MemoryStore.build(index, plan, path, lambda *_: pytest.fail("built again"))
+    with showing(progress=lambda _: pytest.fail("built again")):
+        again = MemoryStore.build(index, plan, path)
     assert path.stat().st_mtime_ns == changed
     assert np.array_equal(
         again.gather(np.array([5])).numpy()[0], load_crop(index.path(5), CropSpec(250, CROP))
     )
     path.write_bytes(path.read_bytes()[:-1])  # truncated: built again, not trusted
     messages = []
-    whole = MemoryStore.build(index, plan, path, log=messages.append)
+    with showing(messages.append):
+        whole = MemoryStore.build(index, plan, path)
     assert whole.gather(np.array([len(index) - 1])).numpy().any()
     assert messages == [f"{path}: damaged (its checksum does not fit); it is built again"]
 

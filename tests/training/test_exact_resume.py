@@ -15,7 +15,6 @@ from facepairs.config import TrainConfig
 from facepairs.training.inputs import data as training_data
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
-from facepairs.training.options import TrainOptions
 from facepairs.training.train_people import train_people
 
 STEPS = 4
@@ -26,9 +25,8 @@ SMALL = {
 
 
 def run(faces, out, config):
-    index, plan, split = prepare(faces, config, print)
-    options = TrainOptions(log=print)
-    return train_people(index, plan, split, config, out, options)
+    index, plan, split = prepare(faces, config)
+    return train_people(index, plan, split, config, out)
 
 
 def run_by_command(faces, out, settings, cache):

@@ -1,22 +1,21 @@
 """Print results on stdout, as text or JSON, and messages and progress on stderr."""
 
-import contextlib
 import io
 import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from facepairs.cli.shared.quiet import quiet, quiet_tensorflow
+from facepairs.cli.shared.quiet import quiet
 from facepairs.errors import one_line
+from facepairs.support.console import showing
 from facepairs.support.progress import (
     ProgressCallback,
-    ProgressFactory,
     TimeLeft,
     format_bar,
     format_duration,
-    ignore_phases,
 )
 from facepairs.support.words import align_columns
 
@@ -109,35 +108,28 @@ def percent(share: float | None) -> str:
     return "unknown, too few pairs" if share is None else f"{100 * share:.3g} %"
 
 
-def progress_display(as_json: bool = False) -> ProgressFactory:
-    """Return the display for a command's phases, on stderr; silent with `as_json` or --quiet.
+def showing_on_stderr(as_json: bool = False) -> AbstractContextManager[None]:
+    """Show messages and progress on stderr during a block; with `as_json`, messages alone.
 
-    In a terminal it is a bar, once a phase takes two seconds; elsewhere a line every 30 seconds.
+    In a terminal progress is a bar, once a phase takes two seconds; elsewhere a line every 30
+    seconds. --quiet hides everything.
     """
     if as_json or quiet():
-        return ignore_phases
-    return _progress_bar if sys.stderr.isatty() else _progress_lines
+        return showing(log)
+    return (
+        showing(log, _progress_bar, _waiting)
+        if sys.stderr.isatty()
+        else showing(log, _progress_lines)
+    )
 
 
-@contextlib.contextmanager
-def waiting(label: str, as_json: bool = False) -> Iterator[None]:
-    """Show a label while a block runs whose progress nobody knows, such as a slow import."""
-    shown = sys.stderr.isatty() and not (as_json or quiet())
-    if shown:
-        print(f"{ERASE_LINE}{label} …", end="", file=sys.stderr, flush=True)
+@contextmanager
+def _waiting(label: str) -> Iterator[None]:
+    print(f"{ERASE_LINE}{label} …", end="", file=sys.stderr, flush=True)
     try:
         yield
     finally:
-        if shown:
-            print(ERASE_LINE, end="", file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def starting_tensorflow(as_json: bool) -> Iterator[None]:
-    """Keep TensorFlow's messages from stderr, and show that it starts."""
-    quiet_tensorflow()
-    with waiting("starting TensorFlow", as_json):
-        yield
+        print(ERASE_LINE, end="", file=sys.stderr, flush=True)
 
 
 def _progress_bar(label: str) -> ProgressCallback:

@@ -13,6 +13,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
 from facepairs.pipeline.records.manifest import check_cache, read_manifest
 from facepairs.support.atomic import is_temporary
+from facepairs.support.console import showing
 
 
 def test_only_a_cache_is_replaced(index, cache, tmp_path):
@@ -71,8 +72,8 @@ def test_ctrl_c_leaves_no_file(index, tmp_path):
         raise KeyboardInterrupt
 
     for kind in ("jpeg", "raw"):
-        with pytest.raises(KeyboardInterrupt):
-            build(tmp_path / kind, index, encoding=kind, progress=interrupt)
+        with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: interrupt):
+            build(tmp_path / kind, index, encoding=kind)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -99,6 +100,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import CachePlan, build_cache
+from facepairs.support.console import showing
 
 def hold(done, total):
     print("writing", flush=True)
@@ -107,7 +109,8 @@ def hold(done, total):
 index = FaceIndex.scan(sys.argv[2])
 crops = CropPlan(CropSpec(250, 112), np.zeros((len(index), 2), np.int32))
 sampler = PairSampler(index.first, range(9), 0)
-build_cache(Path(sys.argv[1]), CachePlan(index, crops, sampler, 500, shards=5), hold)
+with showing(progress=lambda _: hold):
+    build_cache(Path(sys.argv[1]), CachePlan(index, crops, sampler, 500, shards=5))
 """
 
 
@@ -122,7 +125,8 @@ def test_a_cache_is_hidden_until_it_is_whole_and_the_next_build_cleans_up(index,
     def look(done: int, total: int) -> None:
         seen.append([entry.name for entry in tmp_path.iterdir()])
 
-    build(out, index, progress=look)
+    with showing(progress=lambda _: look):
+        build(out, index)
     assert len(seen) == SHARDS
     for names in seen:
         assert len(names) == 1

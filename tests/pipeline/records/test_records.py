@@ -23,6 +23,7 @@ from facepairs.pipeline.records import build as records_build
 from facepairs.pipeline.records.build import people_digest, shard_count
 from facepairs.pipeline.records.manifest import MANIFEST, check_cache, read_manifest
 from facepairs.pipeline.records.store import RecordStore
+from facepairs.support.console import showing
 
 
 def sampler(index: FaceIndex) -> PairSampler:
@@ -170,9 +171,8 @@ def test_default_shards_and_progress(index, tmp_path, monkeypatch):
     assert [shard_count(pairs, None) for pairs in (1999, 2100, 10**5)] == [1, 2, 16]
     monkeypatch.setattr(records_build, "SMALL_SHARD_PAIRS", 100)
     calls: list[tuple[int, int]] = []
-    build(
-        tmp_path / "c", index, progress=lambda *counts: calls.append(counts), pairs=210, shards=None
-    )
+    with showing(progress=lambda _: lambda *counts: calls.append(counts)):
+        build(tmp_path / "c", index, pairs=210, shards=None)
     assert RecordStore.open(tmp_path / "c").pairs == 210
     assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
     assert calls == [(105, 210), (210, 210)]
