@@ -18,7 +18,7 @@ from facepairs.support import console
 from facepairs.support.words import counted
 
 app = typer.Typer(
-    help="Keep sampled pairs in TFRecord files; forget what was found in photos.",
+    help="Keep sampled pairs in TFRecord files; forget known photos.",
     epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 20000",
     no_args_is_help=True,
 )

@@ -13,7 +13,7 @@ from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
-from facepairs.evaluation.pair_scores import ScoredPairs, refuse_unusable, score_pairs
+from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
@@ -220,29 +220,18 @@ def evaluate(
     _check_arguments([source.kind for source in score_sources], for_models)
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
-    selection, left_out = None, ""
-    warnings: list[str] = []
+    selection, warnings = None, list[str]()
     measured: dict[ScoreSource, Measurement] = {}
     if models and folder is not None:
-        verifiers = list(models.values())
-        selection = choose_pairs(verifiers, folder, protocol, _path(lists), _path(pairs))
-        known: dict[ScoreSource, int | None] = {}
-        for source, model in models.items():  # refuses pairs of known people before it reads photos
-            known[source], lines = known_in_selection(model, source.path, selection)
-            warnings += lines
-        selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
-        identified = {}
-        if identification:
-            identified = measure_identification(models, selection.index, skip_bad, progress)
-        for source, model in models.items():
-            one = measure_model(
-                source, model, selection, scored[source], known[source], people_groups
-            )
-            summary = replace(one.summary, identification=identified.get(source))
-            facts = model_facts(model) if len(score_sources) > 1 else None
-            measured[source] = replace(one, summary=summary, facts=facts)
-            if scores_out is not None:
-                write_scores(Path(scores_out), one.scores, one.provenance)
+        chosen = choose_pairs(list(models.values()), folder, protocol, _path(lists), _path(pairs))
+        selection, measured, warnings = _measure_models(
+            models, chosen, people_groups, identification, skip_bad, progress
+        )
+    for source, one in measured.items():
+        if scores_out is not None:
+            write_scores(Path(scores_out), one.scores, one.provenance)
+        if len(score_sources) > 1:
+            measured[source] = replace(one, facts=model_facts(models[source]))
     for source in score_sources:
         if source not in models:
             measured[source] = measure_scores(source, people_groups)
@@ -252,12 +241,62 @@ def evaluate(
     if people_groups is not None:
         warnings.append(_describe_unknown(people_groups, selection, first))
     warnings += [line for one in measurements for line in one.warnings]
-    warnings.append(left_out)
     people = first.summary.people
     if people is not None and people < FEW_PEOPLE:
         warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
     lines = [line for line in dict.fromkeys(warnings) if line]  # several may share a warning
     return Evaluation(measurements, comparison, folder, selection, lines)
+
+
+def _measure_models(
+    models: Mapping[ScoreSource, Model],
+    chosen: PairSelection,
+    groups: PeopleGroups | None,
+    identification: bool,
+    skip_bad: bool,
+    progress: ProgressFactory,
+) -> tuple[PairSelection, dict[ScoreSource, Measurement], list[str]]:
+    """Measure models on the pairs whose photos all of them can use.
+
+    Returns:
+        These pairs, the measurements, and warnings about known people and photos left out.
+
+    Raises:
+        BadImage: A photo cannot be used, and `skip_bad` is false.
+    """
+    known: dict[ScoreSource, int | None] = {}
+    warnings: list[str] = []
+    for source, model in models.items():  # refuses pairs of known people before it reads photos
+        known[source], lines = known_in_selection(model, source.path, chosen)
+        warnings += lines
+    errors: dict[int, str] = {}
+    scored = {}
+    for source, model in models.items():
+        display = progress(f"{describe_scoring(model)} with {source.name}")
+        scored[source] = score_pairs(Verifier(model), chosen.index, chosen.pairs, display, errors)
+    refuse_unusable(errors, skip_bad)
+    selection = chosen.without_photos(errors)
+    if errors:
+        warnings.append(
+            f"left out: {counted(selection.photos_left_out, 'unusable photo')}, in "
+            f"{counted(selection.pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
+        )
+    identified = {}
+    if identification:
+        identified = measure_identification(models, chosen.index, skip_bad, progress)
+    measured = {
+        source: measure_model(
+            source,
+            model,
+            selection,
+            scored[source].without_photos(errors),
+            known[source],
+            groups,
+            identified.get(source),
+        )
+        for source, model in models.items()
+    }
+    return selection, measured, warnings
 
 
 def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> Comparison:
@@ -295,38 +334,6 @@ def _describe_unknown(
         return groups.describe_unknown(list(selection.index.people), selection.index.root)
     names = {person_name(name) for side in (one.scores.left, one.scores.right) for name in side}
     return groups.describe_unknown(sorted(names), one.source)
-
-
-def _score_photos(
-    models: Mapping[ScoreSource, Model],
-    selection: PairSelection,
-    skip_bad: bool,
-    progress: ProgressFactory,
-) -> tuple[PairSelection, dict[ScoreSource, ScoredPairs], str]:
-    """Score the same pairs with every model.
-
-    Returns:
-        The pairs whose photos all models can use, their scores by each model, and a warning about
-        photos that were left out.
-
-    Raises:
-        BadImage: A photo cannot be used, and `skip_bad` is false.
-    """
-    errors: dict[int, str] = {}
-    scored = {}
-    for source, model in models.items():
-        display = progress(f"{describe_scoring(model)} with {source.name}")
-        verifier = Verifier(model)
-        scored[source] = score_pairs(verifier, selection.index, selection.pairs, display, errors)
-    refuse_unusable(errors, skip_bad)
-    if not errors:
-        return selection, scored, ""
-    usable = selection.without_photos(errors)
-    left_out = (
-        f"left out: {counted(usable.photos_left_out, 'unusable photo')}, in "
-        f"{counted(usable.pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
-    )
-    return usable, {source: one.without_photos(errors) for source, one in scored.items()}, left_out
 
 
 def _check_arguments(kinds: list[Kind], for_models: Mapping[str, object]) -> None:

@@ -29,6 +29,7 @@ from facepairs.evaluation.decisions import (
 )
 from facepairs.evaluation.error_rates import cluster_errors, group_errors
 from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
+from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
@@ -190,6 +191,7 @@ def measure_model(
     scored: ScoredPairs,
     known_pairs: int | None,
     groups: PeopleGroups | None = None,
+    identification: IdentificationFigures | None = None,
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave to pairs of photos.
 
@@ -201,6 +203,7 @@ def measure_model(
         scored: Their scores.
         known_pairs: How many of them show people that the model knows; None where not known.
         groups: Groups of people, to measure the errors within them.
+        identification: How well it identifies people, where that was measured.
 
     Raises:
         NotEnough: A class is missing or too rare.
@@ -225,6 +228,7 @@ def measure_model(
         alignment=model.alignment,
         category=category_of(model, selection),
         model=model.model,
+        identification=identification,
     )
     made_by = provenance_of(
         model, source.path, selection.source, point, protocol=selection.protocol or None

@@ -83,17 +83,20 @@ def warp(image: Image.Image, to_square: Similarity, side_px: int) -> Pixels:
         uint8[side_px, side_px, 3].
     """
     back = to_square.inverse()
-    reduction = int(back.scale)
+    reduction = max(1, int(back.scale))
+    centre = back(np.full(2, (side_px - 1) / 2))
+    reach = 0.71 * back.scale * side_px + 2 * reduction  # half of the diagonal, and more
+    most = np.array(image.size) + 1  # a black pixel around the image fades in, as with OpenCV
+    first, end = ((centre + sign * reach).clip(-1, most).astype(int) for sign in (-1, 1))
+    if (first >= end).any():
+        return np.zeros((side_px, side_px, 3), np.uint8)
+    image = image.crop((*first.tolist(), *end.tolist()))
+    offset = back.offset - first
     if reduction > 1:
-        centre = back(np.full(2, (side_px - 1) / 2))
-        reach = 0.71 * back.scale * side_px + 2 * reduction  # half of the diagonal, and more
-        first, end = ((centre + sign * reach).clip(0, image.size).astype(int) for sign in (-1, 1))
-        if (first >= end).any():
-            return np.zeros((side_px, side_px, 3), np.uint8)
-        image = image.reduce(reduction, (*first.tolist(), *end.tolist()))
-        offset = (back.offset - first + 0.5) / reduction - 0.5
-        back = Similarity(back.matrix / reduction, offset)
-    x, y = back.offset + 0.5 - back.matrix.sum(axis=1) / 2  # Pillow counts from pixels' corners
-    (a, b), (c, d) = back.matrix
+        image = image.reduce(reduction)
+        offset = (offset + 0.5) / reduction - 0.5
+    matrix = back.matrix / reduction
+    x, y = offset + 0.5 - matrix.sum(axis=1) / 2  # Pillow counts from pixels' corners
+    (a, b), (c, d) = matrix
     method, filter_ = Image.Transform.AFFINE, Image.Resampling.BILINEAR
     return np.array(image.transform((side_px, side_px), method, (a, b, x, c, d, y), filter_))

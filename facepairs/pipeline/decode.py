@@ -4,9 +4,9 @@ Array contract: uint8[crop_px, crop_px, 3], RGB. Of a JPEG only the window that 
 decoded. Which of the two ways an image goes depends on the image alone, never on its batch, so a
 crop has the same bits in every store (but for pair caches of JPEGs, which store it with a loss).
 
-There are two warps. `facepairs.images` cuts the same crops with Pillow and NumPy, because the
-verifier does without OpenCV (80 MB); training warps with OpenCV, because NumPy takes several times
-as long as decoding. A test compares the two.
+There are two warps. `facepairs.images` cuts the same crops with Pillow, because the verifier does
+without OpenCV (80 MB); training warps with OpenCV, because Pillow takes as long as decoding. A test
+compares the two.
 """
 
 from collections.abc import Callable

@@ -65,7 +65,7 @@ def test_the_warp_agrees_with_a_slow_one(to_square):
     square = warp(image, to_square, SIDE)
     assert square.dtype == np.uint8
     apart = np.abs(square - slow_warp(image, to_square, SIDE))
-    assert apart[between_pixels(to_square, 70, 50)].max(initial=0) <= 1
+    assert apart.max() <= 1.1
 
 
 @settings(max_examples=25, deadline=None)
@@ -76,6 +76,7 @@ def test_the_warp_agrees_with_opencv(to_square):
     theirs = cv2.warpAffine(image, matrix, (SIDE, SIDE), flags=cv2.INTER_LINEAR)
     apart = np.abs(warp(image, to_square, SIDE).astype(int) - theirs)
     assert apart[between_pixels(to_square, 70, 50)].max(initial=0) <= 3
+    assert apart.max() <= 12  # their positions are multiples of 1/32 pixel
 
 
 @pytest.mark.parametrize("scale", [0.4, 0.2, 0.07])

@@ -42,9 +42,11 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def spec(faces: Path) -> Spec:
+def spec(faces: Path, tmp_path: Path) -> Spec:
     settings = Settings(str(faces), {}, batch_size=BATCH, seconds=0.1, align="none")
-    return Spec(settings, "", "pil-draft")
+    spec = Spec(settings, str(tmp_path), "pil-draft")
+    Job(spec).prepare()
+    return spec
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
