@@ -19,7 +19,6 @@ from facepairs.faces.photo_cache import photo_cache
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.pipeline.records.build import ShardPlan, check_request, shard_count, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
-from facepairs.support import console
 from facepairs.support.atomic import atomic_folder, is_temporary, scratch_folder
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import batches
@@ -85,7 +84,7 @@ def build_cache_at(
         read = BeamPath(str(faces)).read_file
         inspect = InspectPhotos(config.align == "landmarks", photo_cache(), read)
         inspected = ordered_map(inspect, batches(index.names(), BATCH))
-        records = collect(inspected, len(index), console.progress("finding faces"))
+        records = collect(inspected, len(index))
         table = PhotoTable.of(records, len(index), config.align)
         index, table = choose_usable(index, table, config.skip_bad)
         plan = cache_plan(index, table, config, pairs, encoding, shards)

@@ -21,7 +21,6 @@ from facepairs.errors import BadData
 from facepairs.faces.inspection import inspect_photos
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
-from facepairs.support import console
 from facepairs.support.words import command_line
 
 SEED = 0
@@ -118,7 +117,7 @@ class Job:
         Raises:
             BadData: A photo cannot be read or shows no face; names the first.
         """
-        table = inspect_photos(self.index, self.settings.align, console.progress("finding faces"))
+        table = inspect_photos(self.index, self.settings.align)
         for image, (_, reason) in sorted(table.problems.items()):
             raise BadData(
                 f"{self.index.path(image)}: {reason}; list all of them with: "

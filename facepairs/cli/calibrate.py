@@ -7,7 +7,6 @@ from typer import Option
 
 from facepairs.cli.shared.options import Data, Groups, Json, Pairs, SkipBad, VerifierArgument
 from facepairs.cli.shared.output import log, percent, print_result
-from facepairs.support import console
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
@@ -35,8 +34,7 @@ def calibrate(
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
-    progress = console.progress
-    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups, progress=progress)
+    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups)
     for line in result.notes:
         log(line)
     print_result(json, result.to_json(), _rows(result, out))

@@ -8,7 +8,6 @@ from typer import Argument, Option
 from facepairs.cli.shared.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.shared.output import log, print_json
 from facepairs.errors import BadConfig
-from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
 
@@ -72,7 +71,6 @@ def evaluate(
     for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
             check(path)
-    progress = console.progress
     result = measure(
         sources,
         protocol=protocol,
@@ -82,7 +80,6 @@ def evaluate(
         groups=groups,
         identification=identification,
         skip_bad=skip_bad,
-        progress=progress,
     )
     for line in result.warnings:
         log(f"warning: {line}")

@@ -18,7 +18,6 @@ from facepairs.cli.shared.options import (
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
 from facepairs.cli.shared.verdicts import SCHEMA, note_source, report_rows, report_warnings
-from facepairs.support import console
 from facepairs.support.places import is_stream
 
 EXAMPLE = """\b
@@ -68,7 +67,6 @@ def score(
         out,
         point,
         root,
-        progress=console.progress,
         runner=runner,
         beam_options=beam or [],
         prior=prior,

@@ -23,7 +23,6 @@ from facepairs.cli.shared.verdicts import (
     ranking_warnings,
     warn_of_known,
 )
-from facepairs.support import console
 from facepairs.support.places import check_output_file
 
 EXAMPLE = """\b
@@ -59,8 +58,7 @@ def search(
         check_output_file(out)
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
-    progress = console.progress("searching photos")
-    ranking = rank_folder(verifier, path, folder, point, progress)
+    ranking = rank_folder(verifier, path, folder, point)
     if out is not None:
         ranking.write(out)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])

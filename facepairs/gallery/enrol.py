@@ -14,8 +14,8 @@ from facepairs.faces.hints import Hint
 from facepairs.gallery.stores.base import NewPhoto
 from facepairs.gallery.vectors import Vectors
 from facepairs.images.photo import content_of, read_checked
+from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.photos import PhotoReader, SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
@@ -163,12 +163,11 @@ def enrol(
     photos: Sequence[Photo],
     forget_after: float | None,
     any_quality: bool,
-    progress: ProgressCallback = ignore_progress,
 ) -> Enrolment:
     """Enrol photos batch by batch; see `Gallery.add_folder`."""
     if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
         raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
-    enrolment, done = Enrolment(), 0
+    enrolment, done, progress = Enrolment(), 0, console.progress("enrolling photos")
     read = EnrolPhotos(gallery.verifier, gallery.store.owner, any_quality)
     try:
         for batch in thread_map(read, batches(photos, BATCH_CROPS)):

@@ -27,7 +27,6 @@ from facepairs.images.photo import ImageSource
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
 from facepairs.support.places import check_output_file
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import ScoreArray
@@ -182,7 +181,6 @@ class Gallery:
         folder: Path | str,
         forget_after: float | None = None,
         any_quality: bool = False,
-        progress: ProgressCallback = ignore_progress,
     ) -> Enrolment:
         """Enrol everybody of a folder of `Person_Name/photo.jpg`.
 
@@ -193,7 +191,6 @@ class Gallery:
             folder: The folder.
             forget_after: As for `add`.
             any_quality: As for `add`.
-            progress: Counts photos.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised.
@@ -208,7 +205,7 @@ class Gallery:
             Photo(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
-        return enrol(self, photos, forget_after, any_quality, progress)
+        return enrol(self, photos, forget_after, any_quality)
 
     def identify(
         self,

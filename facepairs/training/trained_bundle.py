@@ -20,7 +20,6 @@ from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store
-from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
 from facepairs.training.features import FeatureStore
 from facepairs.training.fisher import fit_cohort
@@ -77,8 +76,7 @@ def _calibrate(bundle: Bundle, training: Training) -> Measured:
     index, pairs = training.data.index, training.data.calibration_pairs()
     if bundle.kind == "embedding":
         pairs = add_impostors(index, pairs)
-    progress = console.progress("calibrating")
-    scored = score_pairs(Verifier(bundle), index, pairs, progress)
+    scored = score_pairs(Verifier(bundle), index, pairs)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 

@@ -55,7 +55,6 @@ from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
-from facepairs.support import console
 from facepairs.verification.verifier import Verifier
 
 PACKAGE = "face_recognition_models"
@@ -228,7 +227,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
         verifier = Verifier(draft)
         everything = np.arange(len(index))
-        embeddings = embed_images(verifier, index, everything, console.progress("embedding"))
+        embeddings = embed_images(verifier, index, everything)
         person = index.person_of.astype(np.int64)
         clusters = find_clusters(embeddings, person)
         assert clusters is not None

@@ -26,7 +26,6 @@ from facepairs.evaluation.identification import (
     split_people,
 )
 from facepairs.evaluation.pair_scores import embed_images
-from facepairs.support import console
 from facepairs.support.words import align_columns
 from facepairs.verification.verifier import Verifier
 
@@ -48,7 +47,7 @@ def measure(data: Path, lists: Path) -> None:
     model = Bundle.open(None)
     verifier = Verifier(model)
     images = np.arange(len(index))
-    embeddings = embed_images(verifier, index, images, console.progress("embedding"))
+    embeddings = embed_images(verifier, index, images)
     measured, counts = [], []
     for people in sets:
         inside = np.isin(index.person_of, people)

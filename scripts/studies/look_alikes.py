@@ -30,7 +30,6 @@ from facepairs.errors import FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.evaluation.pair_scores import embed_images
-from facepairs.support import console
 from facepairs.support.words import align_columns
 from facepairs.verification.verifier import Verifier
 
@@ -74,8 +73,7 @@ def study(bundle: str, data: Path, lists: Path, groups_csv: Path) -> list[list[s
     people = np.concatenate(read_people(list_path(lists, "peopleDevTest.txt"), index))
     images = np.flatnonzero(np.isin(index.person_of, people))
     verifier = Verifier.load(bundle, threads=1)
-    shown = console.progress("embedding")
-    embeddings = embed_images(verifier, index, images, shown)
+    embeddings = embed_images(verifier, index, images)
     person = index.person_of[images].astype(np.int64)
 
     random = np.random.default_rng(0)

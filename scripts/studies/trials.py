@@ -36,7 +36,6 @@ from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.evaluation.pair_scores import embed_images
-from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import align_columns
 from facepairs.verification.verifier import Verifier
@@ -209,8 +208,7 @@ def load(spec: str, index: FaceIndex, images: Ints, keep: Path | None) -> tuple[
             raise BadData(f"{kept}: holds other photos than those of View 1's test people")
         return name, saved["embeddings"].astype(np.float32)
     verifier = Verifier.load(place, threads=1)
-    shown = console.progress(f"embedding with {name}")
-    embeddings = embed_images(verifier, index, images, shown)
+    embeddings = embed_images(verifier, index, images)
     if kept:
         kept.parent.mkdir(parents=True, exist_ok=True)
         np.savez(kept, images=images, embeddings=embeddings)

@@ -14,6 +14,7 @@ from tiny.bundles import tiny_bundle
 import facepairs
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
+from facepairs.support.console import showing
 from facepairs.verification import photos as photos_module
 from facepairs.verification import scoring
 from facepairs.verification.verdict import Verdict
@@ -134,9 +135,8 @@ def test_each_image_is_read_once(verifier, photos, monkeypatch):
 
 def test_progress_ends_at_the_total(verifier, photos):
     calls = []
-    verifier.score_images(
-        photos, np.arange(10), np.arange(10)[::-1], lambda done, total: calls.append((done, total))
-    )
+    with showing(progress=lambda _: lambda *counts: calls.append(counts)):
+        verifier.score_images(photos, np.arange(10), np.arange(10)[::-1])
     assert calls[-1] == (10, 10)
     assert calls == sorted(calls)
 

@@ -44,8 +44,7 @@ def usable_photos(index: FaceIndex, align: Align, skip_bad: bool) -> tuple[FaceI
     Raises:
         BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
-    found = inspect_photos(index, align, console.progress("finding faces"))
-    return choose_usable(index, found, skip_bad)
+    return choose_usable(index, inspect_photos(index, align), skip_bad)
 
 
 def choose_usable(

@@ -190,8 +190,7 @@ def run_fold(
         return None
     bundle = Bundle.open(run.bundle)
     check_unknown(bundle, view.index, view.people_of(fold), fold)
-    display = console.progress(f"scoring fold {fold}")
-    scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold), display).table()
+    scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold)).table()
     if scores.cluster is not None:  # clusters of different folds get different numbers
         first = CLUSTERS * (fold - 1)
         numbers = np.where(scores.cluster > 0, scores.cluster + first, 0).astype(np.int16)

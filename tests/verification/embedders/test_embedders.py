@@ -370,7 +370,7 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     assert summary["people"] == 24
     assert summary["model"] == "other"
     assert summary["ece"] is None
-    assert summary["threshold_source"] == "each half's from the other half of the pairs"
+    assert summary["threshold_source"] == "other_half"
 
 
 def test_faces_are_aligned_where_the_toml_says_so(tmp_path):
