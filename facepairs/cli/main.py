@@ -34,8 +34,8 @@ from facepairs.cli.shared.output import (
     escape_unencodable,
     print_error,
     show_warnings,
-    showing_on_stderr,
 )
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.cli.shared.quiet import (
     QUIET,
     VERBOSE,

@@ -9,19 +9,22 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ProgressFactory,
-    ignore_message,
-    ignore_phases,
-)
+Progress = Callable[[int, int], None]
+"""Called with the steps done and in all; both count the same unit, and the former never falls."""
+
+
+def _ignore(*_: object) -> None:
+    """Show nothing."""
+
+
+def _ignore_phase(phase: str) -> Progress:
+    return _ignore
 
 
 @dataclass(frozen=True)
 class _Console:
-    log: MessageCallback = ignore_message
-    progress: ProgressFactory = ignore_phases
+    log: Callable[[str], None] = _ignore
+    progress: Callable[[str], Progress] = _ignore_phase
     waiting: Callable[[str], AbstractContextManager[Any]] = nullcontext
 
 
@@ -30,8 +33,8 @@ _current = _Console()
 
 @contextmanager
 def showing(
-    log: MessageCallback = ignore_message,
-    progress: ProgressFactory = ignore_phases,
+    log: Callable[[str], None] = _ignore,
+    progress: Callable[[str], Progress] = _ignore_phase,
     waiting: Callable[[str], AbstractContextManager[Any]] = nullcontext,
 ) -> Iterator[None]:
     """Show what facepairs tells while the block runs, in all threads of the process.
@@ -60,12 +63,8 @@ def log(line: str) -> None:
     _current.log(line)
 
 
-def progress(phase: str) -> ProgressCallback:
-    """Begin a phase of the work.
-
-    Returns:
-        Call it with the steps done and in all; both count the same unit, the former never falls.
-    """
+def progress(phase: str) -> Progress:
+    """Begin a phase of the work; return what is called with its steps."""
     return _current.progress(phase)
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from facepairs.models.replicas import StepRandom
 from facepairs.pipeline.dataset import image_batches
 from facepairs.support import console
-from facepairs.support.progress import ProgressCallback, format_duration, ignore_progress
+from facepairs.support.words import format_duration
 from facepairs.training.training import Training, Validation
 
 COLLAPSED_SPREAD = 1e-3
@@ -36,7 +36,7 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, training: Training) -> None:
         super().__init__()
         self._training = training
-        self._show_step: ProgressCallback = ignore_progress
+        self._show_step = console.progress("")
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         training = self._training

@@ -7,7 +7,9 @@ References:
 """
 
 import contextlib
+import itertools
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,6 @@ from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.support import console
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.progress import Counter
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.features import FeatureStore, precompute
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
@@ -63,16 +64,19 @@ def fit_mixture(
     members = network.head.get_layer(BACKBONE).members
     images = _sample_images(images, SAMPLE_IMAGES, seed)
     batches = -(-len(images) // BATCH_SIZE)
-    # Batches and iterations take about as long.
-    progress = console.progress("fitting local descriptors")
-    count = Counter(progress, len(members) * (batches + ITERATIONS))
+    total = len(members) * (batches + ITERATIONS)  # which take about as long
+    progress, steps = console.progress("fitting local descriptors"), itertools.count(1)
+
+    def count() -> None:
+        progress(next(steps), total)
+
     for member in members:
         sample, positions = _sample_descriptors(network, member, store, images, seed, count)
         _fit_member(member, sample, positions, seed, count)
 
 
 def _fit_member(
-    member: FisherMember, sample: Floats, positions: Floats, seed: int, count: Counter
+    member: FisherMember, sample: Floats, positions: Floats, seed: int, count: Callable[[], None]
 ) -> None:
     """Fit the components and the mixture of one member to a sample of its descriptors."""
     both = fold_descriptors(sample)
@@ -107,7 +111,7 @@ def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
 
 
 def _mirrored_mixture(
-    points: Floats, signs: Floats, half: int, seed: int, count: Counter
+    points: Floats, signs: Floats, half: int, seed: int, count: Callable[[], None]
 ) -> tuple[Floats, Floats, Floats]:
     """Fit `half` Gaussians and their mirror images: means and variances [half, C + 2], priors.
 
@@ -262,7 +266,7 @@ def _sample_descriptors(
     store: Store,
     images: Images,
     seed: int,
-    counter: Counter,
+    count_batch: Callable[[], None],
 ) -> tuple[Floats, Floats]:
     """Draw a member's descriptors of every image and their positions: float32[S, 128 and 2]."""
     compiled = tf.function(
@@ -279,5 +283,5 @@ def _sample_descriptors(
             drawn = np.argsort(words)[:per_image]
             descriptors.append(of_image[drawn])
             positions.append(member.positions[drawn])
-        counter()
+        count_batch()
     return np.concatenate(descriptors), np.concatenate(positions)

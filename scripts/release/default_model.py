@@ -32,7 +32,8 @@ from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.measured import Measured
 from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
-from facepairs.cli.shared.output import ERROR, log, print_error, showing_on_stderr
+from facepairs.cli.shared.output import ERROR, log, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import limit_pairs_per_person

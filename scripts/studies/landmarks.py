@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_curve
 
-from facepairs.cli.shared.output import showing_on_stderr
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON

@@ -30,7 +30,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.shared.output import ERROR, print_error, showing_on_stderr
+from facepairs.cli.shared.output import ERROR, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.errors import BadData, FacepairsError, NotEnough

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from facepairs.cli.shared import output
-from facepairs.cli.shared.output import ERASE_LINE, showing_on_stderr
+from facepairs.cli.shared import progress
+from facepairs.cli.shared.output import ERASE_LINE
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.support import console
 
 
@@ -34,7 +35,7 @@ class Clock:
 
 def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, steps: int, as_json: bool = False):
     """Return what a phase of so many seconds prints."""
-    monkeypatch.setattr(output, "time", Clock())
+    monkeypatch.setattr(progress, "time", Clock())
     monkeypatch.setattr(sys, "stderr", Stream(terminal))
     with showing_on_stderr(as_json):
         update = console.progress("counting")

@@ -27,7 +27,7 @@ from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import command
 
-from facepairs.cli.shared.output import showing_on_stderr
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.support import console
 

@@ -199,7 +199,7 @@ def store_job(base: Path) -> Job:
 
 
 def cache_job(base: Path) -> Job:
-    from facepairs.pipeline.records.manifest import check_cache
+    from facepairs.pipeline.records.store import RecordStore
 
     def work(place: Path) -> Work:
         return command_line("cache", "build", base / "faces", "--out", place / "cache",
@@ -208,8 +208,7 @@ def cache_job(base: Path) -> Job:
     def is_complete(place: Path) -> bool:
         if not (place / "cache").exists():
             return False
-        if problems := check_cache(place / "cache"):
-            raise Broken(problems[0])
+        RecordStore.open(place / "cache")
         return True
 
     def content(place: Path) -> object:
@@ -310,14 +309,6 @@ def export_job(base: Path) -> Job:
     )
 
 
-def frame_job(base: Path) -> Job:
-    return _quick_job(
-        "frame",
-        lambda place: command_line("data", "frame", base / "many", "--out", place / "out"),
-        lambda out: _check_photos(out, len(list((base / "many").glob("*/*.jpg")))),
-    )
-
-
 def synth_job(base: Path) -> Job:
     words = ("--people", 20, "--photos", 3)
     return _quick_job(
@@ -363,7 +354,6 @@ _KILLED = {
 _QUICK = {  # they write something in a second or two
     "evaluate": evaluate_job,
     "export": export_job,
-    "frame": frame_job,
     "synth": synth_job,
     "check": check_job,
 }

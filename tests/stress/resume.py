@@ -130,7 +130,7 @@ FOLDS = (
     _step(STEPS * EPOCHS + 3, "in fold 2"),
     StopPoint("exporting fold 2", "facepairs.training.trained_bundle:export_onnx", 2),
     StopPoint("after fold 2", "facepairs.training.view2.crossval:write_scores", 2, after=True),
-    StopPoint("summing up", "facepairs.training.view2.crossval:measure_view2"),
+    StopPoint("summing up", "facepairs.training.view2.crossval:measure_scores"),
 )
 
 

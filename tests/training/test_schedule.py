@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from facepairs.data.sampler import PairSampler
-from facepairs.support.progress import format_duration
+from facepairs.support.words import format_duration
 from facepairs.training.callbacks import describe_collapse
 from facepairs.training.schedule import Schedule, plan_epochs, training_blocks
 from facepairs.training.training import Validation

@@ -36,7 +36,6 @@ from facepairs.pipeline.records.manifest import (
 )
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
 
@@ -226,7 +225,7 @@ def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
                     feature[f"{side}_id"] = _integer(plan.images[row])
                 example = tf.train.Example(features=tf.train.Features(feature=feature))
                 writer.write(example.SerializeToString(deterministic=True))
-        return RecordShard(plan.name, len(plan.pairs), path.stat().st_size, file_sha256(path))
+        return RecordShard(plan.name, len(plan.pairs), path.stat().st_size)
     except (tf.errors.OpError, OSError) as error:
         problem = error.strerror if isinstance(error, OSError) else error.message
         raise BadData(f"{path}: {problem}; choose another place or free space") from None

@@ -21,7 +21,6 @@ from facepairs.data.lfw.fetch import (
 )
 from facepairs.errors import BadTransfer
 from facepairs.support.console import showing
-from facepairs.support.progress import ignore_progress
 
 PHOTOS = {
     "Ann_Bo/Ann_Bo_0001.jpg": b"one" * 3000,
@@ -111,7 +110,7 @@ def test_progress_counts_the_archive_to_its_end(remote: Remote, tmp_path: Path) 
     images = RemoteFile("faces.zip", f"{remote.url}/images", content())
     seen: list[tuple[int, int]] = []
     phases = {"downloading": lambda *at: seen.append(at)}
-    with showing(progress=lambda phase: phases.get(phase, ignore_progress)):
+    with showing(progress=lambda phase: phases.get(phase, lambda *_: None)):
         fetch_lfw(tmp_path, lists=(), images=images)
     assert seen[0] == (0, size)
     assert seen[-1] == (size, size)

@@ -5,13 +5,15 @@ import subprocess
 import sys
 
 import pytest
-from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, draw, needs_posix
+from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, cache_plan, draw, needs_posix
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
-from facepairs.pipeline.records.manifest import check_cache, read_manifest
+from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.manifest import read_manifest
+from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.atomic import is_temporary
 from facepairs.support.console import showing
 
@@ -72,8 +74,9 @@ def test_ctrl_c_leaves_no_file(index, tmp_path):
         raise KeyboardInterrupt
 
     for kind in ("jpeg", "raw"):
+        plan = cache_plan(index, encoding=kind)
         with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: interrupt):
-            build(tmp_path / kind, index, encoding=kind)
+            build_cache(tmp_path / kind, plan)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -120,20 +123,20 @@ def test_a_cache_is_hidden_until_it_is_whole_and_the_next_build_cleans_up(index,
     out, left = tmp_path / "cache", tmp_path / f".cache.tmp-{gone.pid}-0badcafe"
     left.mkdir()
     (left / SHARD).write_bytes(b"half")
-    seen = []
+    seen, plan = [], cache_plan(index)
 
     def look(done: int, total: int) -> None:
         seen.append([entry.name for entry in tmp_path.iterdir()])
 
     with showing(progress=lambda _: look):
-        build(out, index)
+        build_cache(out, plan)
     assert len(seen) == SHARDS
     for names in seen:
         assert len(names) == 1
         assert is_temporary(names[0])
         assert names[0] != left.name
     assert list(tmp_path.iterdir()) == [out]
-    assert check_cache(out) == []
+    RecordStore.open(out)
 
 
 @pytest.mark.slow
@@ -152,4 +155,4 @@ def test_a_kill_leaves_no_cache_and_the_next_build_cleans_up(index, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1  # the unfinished folder, under a temporary name
     build(out, index)
     assert list(tmp_path.iterdir()) == [out]
-    assert check_cache(out) == []
+    RecordStore.open(out)

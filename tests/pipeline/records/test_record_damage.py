@@ -10,7 +10,6 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.pipeline.records.build import CachePlan, build_cache
-from facepairs.pipeline.records.manifest import check_cache
 from facepairs.pipeline.records.store import RecordStore
 
 SHARD = "pairs-00001-of-00002.tfrecord"
@@ -33,14 +32,12 @@ def cache(tmp_path):
 
 
 @pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.slow)])
-def test_changed_bytes_are_reported_and_never_trained_on(cache, step):
+def test_changed_bytes_are_never_trained_on(cache, step):
     path = cache / SHARD
     whole = path.read_bytes()
     reading = RecordStore.open(cache).batches(3, None).take(2)
     for at in range(0, len(whole), step):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
-        (problem,) = check_cache(cache)
-        assert SHARD in problem
         with pytest.raises(tf.errors.OpError):
             list(reading)
     path.write_bytes(whole)
@@ -54,8 +51,6 @@ def test_truncations_are_reported_and_never_trained_on(cache, step):
     reading = RecordStore.open(cache).batches(3, None).take(2)
     for size in range(0, len(whole), step):
         path.write_bytes(whole[:size])
-        (problem,) = check_cache(cache)
-        assert SHARD in problem
         with pytest.raises(BadData, match=SHARD):
             RecordStore.open(cache)
         with pytest.raises(tf.errors.OpError):
@@ -66,9 +61,10 @@ def test_a_link_to_nothing_is_a_finding(cache, tmp_path):
     shard = min(cache.glob("*.tfrecord*"))
     shard.unlink()
     shard.symlink_to(tmp_path / "gone")
-    assert check_cache(cache) == [f"{shard}: not a file"]
+    with pytest.raises(BadData, match=f"{shard.name}: not a file"):
+        RecordStore.open(cache)
     other = tmp_path / "other"
     other.mkdir()
     (other / "link").symlink_to(tmp_path / "gone")
     with pytest.raises(BadData, match="other"):
-        check_cache(other)
+        RecordStore.open(other)
