@@ -11,9 +11,8 @@ DEMO ?= demo
 OUT ?= runs/lfw
 SECONDS ?= 30
 KILLS ?= 20
-STOPS ?= 6
 
-.PHONY: help demo train test coverage test-slow quality style reference docs bench fuzz hostile kill resume \
+.PHONY: help demo train test coverage test-slow quality style reference docs bench fuzz hostile kill \
 	release clean
 
 help:
@@ -24,8 +23,7 @@ help:
 	@echo "make test-slow  the slow tests and those on Apache Beam, in an environment of their own"
 	@echo "make fuzz       fuzz the readers of untrusted files, SECONDS=30 per target"
 	@echo "make hostile    feed the corpus of hostile images to every way in"
-	@echo "make kill       kill every command KILLS=20 times, check what it leaves and resume it"
-	@echo "make resume     stop trainings at STOPS=6 points, check that they resume exactly"
+	@echo "make kill       stop every command KILLS=20 times, check what it leaves and go on"
 	@echo "make bench      measure input pipelines and the training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      fix what the linters can fix"
@@ -83,9 +81,6 @@ hostile: $(VENV)/.installed-dev
 
 kill: $(VENV)/.installed-dev
 	$(STRESS).kill --out runs/kill --kills $(KILLS)
-
-resume: $(VENV)/.installed-dev
-	$(STRESS).resume --out runs/resume --stops $(STOPS)
 
 quality: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

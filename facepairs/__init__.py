@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from facepairs.evaluation.calibrate import calibrate
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
+    from facepairs.gallery.group import group
+    from facepairs.gallery.grouping import Groups
     from facepairs.models.losses.build import EmbeddingLoss
     from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
@@ -55,6 +57,7 @@ __all__ = [
     "FaceEmbedder",
     "FacepairsError",
     "Gallery",
+    "Groups",
     "MissingExtra",
     "NoFace",
     "NotEnough",
@@ -71,6 +74,7 @@ __all__ = [
     "calibrate",
     "crossval",
     "evaluate",
+    "group",
     "load_keras",
     "make_plan",
     "pairs_dataset",
@@ -82,6 +86,7 @@ _MODULES = {
     "Evaluation": "facepairs.evaluation.evaluate",
     "FaceEmbedder": "facepairs.verification.face_embedder",
     "Gallery": "facepairs.gallery.gallery",
+    "Groups": "facepairs.gallery.grouping",
     "PairMetrics": "facepairs.training.pairs_dataset",
     "Run": "facepairs.training.run_folder",
     "TrainConfig": "facepairs.config",
@@ -92,6 +97,7 @@ _MODULES = {
     "calibrate": "facepairs.evaluation.calibrate",
     "crossval": "facepairs.training.view2.crossval",
     "evaluate": "facepairs.evaluation.evaluate",
+    "group": "facepairs.gallery.group",
     "load_keras": "facepairs.training.keras_models",
     "make_plan": "facepairs.training.view2.plan",
     "pairs_dataset": "facepairs.training.pairs_dataset",

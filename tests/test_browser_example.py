@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from drawn.scenes import drawn_faces, tight_crop
+from drawn.scenes import drawn_faces
 from processes.chromium import open_chromium
 from processes.command_line import in_process
 
@@ -83,17 +83,3 @@ def test_the_browser_gives_the_scores_of_verify(site, browser, tmp_path):
         assert own.point.describe() in text
     script = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
     assert all(name.startswith(url) for name in browser.execute_script(script))
-
-
-@pytest.mark.slow
-def test_the_page_says_what_is_wrong(site, browser, tmp_path):
-    folder, url = site
-    if not (folder / "model").exists():
-        browser.get(url)
-        assert "model/export.json is missing" in browser.find_element("id", "verdict").text
-    (face,) = drawn_faces(tmp_path / "drawn", people=1, images=1)
-    tight_crop(face).save(tmp_path / "tight.png")
-    (tmp_path / "text.jpg").write_text("no photo")
-    browser.get(url)
-    text, _ = compare(browser, face, tmp_path / "text.jpg")
-    assert text == "Error: text.jpg: not an image that this browser can read"

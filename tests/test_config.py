@@ -2,11 +2,13 @@
 
 import dataclasses
 import tomllib
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from facepairs.choices import Loss
 from facepairs.config import TEMPLATE, TrainConfig, from_table, load_config
 from facepairs.errors import BadConfig
 from facepairs.recipes import RECIPES
@@ -114,3 +116,17 @@ def test_every_recipe_is_a_valid_configuration_of_a_network(model):
 def test_lists_ask_for_view_1():
     assert TrainConfig().protocol == "heldout"
     assert TrainConfig(lists="lfw").protocol == "view1"
+
+
+@pytest.mark.parametrize("loss", get_args(Loss))
+def test_a_loss_is_for_models_that_embed_and_some_for_a_cache_of_pairs(loss):
+    embeds = {"model": "siamese-conv", "loss": loss}
+    assert from_table(embeds).loss == loss
+    if loss == "arcface":  # it needs identities
+        with pytest.raises(BadConfig, match=loss):
+            from_table(embeds | {"cache": "folder"})
+    else:
+        assert from_table(embeds | {"cache": "folder"}).loss == loss
+    if loss != TrainConfig.loss:
+        with pytest.raises(BadConfig, match=loss):
+            from_table({"model": "difference", "loss": loss})

@@ -75,49 +75,26 @@ def test_every_command_shows_its_help(core):
         assert "Usage: " in text, words
 
 
-def test_it_verifies_two_photos_and_searches_a_folder(core):
+def test_it_verifies_searches_enrols_scores_and_checks(core):
     first, second = core.photos[:2]
-    done, among = core(
+    verified, searched, added, named, scored, shown, checked = core(
         ("verify", first, second, "--json", "--show", "verdict.png"),
         ("search", first, FACES, "--json"),
-    )
-    assert done.returncode in (0, 1), done.stderr
-    assert set(json.loads(done.stdout)["faces"]) == {"left", "right"}
-    assert (core.work / "verdict.png").stat().st_size > 10_000
-    found = {f"{FACES}/{photo['path']}" for photo in json.loads(among.stdout)["photos"]}
-    assert found == set(core.photos[1:])  # all but the photo itself
-
-
-def test_it_enrols_and_identifies(core):
-    added, named = core(
         ("gallery", "add", "known", FACES, "--any-quality", "--json"),
-        ("gallery", "identify", "known", core.photos[0], "--json"),
-    )
-    assert json.loads(added.stdout)["photos"] == len(core.photos)
-    assert json.loads(named.stdout)["name"] == core.photos[0].split("/")[1]
-
-
-def test_it_scores_pairs(core):
-    (scored,) = core(("score", "pairs.csv", "--out", "scores.csv"))
-    assert scored.returncode == 0, scored.stderr
-
-
-def test_it_shows_a_bundle_and_checks_a_folder(core):
-    shown, checked = core(
+        ("gallery", "identify", "known", first, "--json"),
+        ("score", "pairs.csv", "--out", "scores.csv"),
         ("info", "default"),
         ("data", "check", FACES),
     )
+    assert verified.returncode in (0, 1), verified.stderr
+    assert set(json.loads(verified.stdout)["faces"]) == {"left", "right"}
+    assert (core.work / "verdict.png").stat().st_size > 10_000
+    found = {f"{FACES}/{photo['path']}" for photo in json.loads(searched.stdout)["photos"]}
+    assert found == set(core.photos[1:])  # all but the photo itself
+    assert json.loads(added.stdout)["photos"] == len(core.photos)
+    assert json.loads(named.stdout)["name"] == first.split("/")[1]
+    assert [done.returncode for done in (scored, shown, checked)] == [0, 0, 0]
     assert "all SHA-256 checksums match" in shown.stdout
-    assert checked.returncode == 0, checked.stderr
-
-
-def test_a_program_verifies(core):
-    code = (
-        "from facepairs import Verifier; import sys; "
-        "print(Verifier.load().verify(*sys.argv[1:]).score)"
-    )
-    done = run_in(core.environment, "-c", code, *core.photos[:2], cwd=core.work)
-    assert -1 <= float(done.stdout) <= 1
 
 
 MISSING = {

@@ -72,10 +72,9 @@ def check_outcomes(outcomes: list[hostile_run.Outcome]) -> None:
     assert not slow, slow[:3]
 
 
-def test_the_corpus_is_large_and_the_same_each_time(files: list[hostile.Hostile]) -> None:
+def test_the_corpus_is_the_same_each_time(files: list[hostile.Hostile]) -> None:
     assert files == corpus()
-    assert len({file.name + file.kind for file in files}) == len(files)
-    assert sum(file.kind == "sound" for file in files) * 70 + 200 > 2000
+    assert len({file.name + file.kind for file in files}) == len(files) > 400
 
 
 def test_a_sample_ends_in_verdicts_and_one_line_errors(fed: Fed) -> None:

@@ -58,10 +58,6 @@ def test_wheel_and_sdist_hold_the_model_and_the_detector_with_its_licence(built)
     assert {name.split("/")[0] for name in in_wheel if ".dist-info" not in name} == {"facepairs"}
 
 
-def test_the_wheel_is_small(built):
-    assert built[0].stat().st_size <= 20_000_000
-
-
 def test_the_page_on_pypi_has_no_relative_links(built):
     with zipfile.ZipFile(built[0]) as wheel:
         (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]

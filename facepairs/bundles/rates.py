@@ -116,6 +116,22 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return lines
 
 
+class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """How often grouping puts strangers together; see `verification.linkage`.
+
+    Attributes:
+        people_pairs: Number of pairs of people, among whose photos it was measured.
+        cuts: float64[C], rising: heights up to which groups are merged.
+        linked: C shares of their pairs of photos that end up in one group, with intervals.
+        mixed: C numbers of groups of more than one person, per pair of groups.
+    """
+
+    people_pairs: Count
+    cuts: Annotated[tuple[Finite, ...], Meta(min_length=1, max_length=10_000)]
+    linked: Rows
+    mixed: tuple[Share, ...]
+
+
 class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     """Errors at rising thresholds, measured on people that the network was not trained on.
 
@@ -133,6 +149,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
             worst first.
         groups: The same by name, for groups of people that the user named.
         small_faces: Tables of pairs of small faces, the smallest first.
+        grouping: What was measured of groups of faces; None where it was not.
 
     Raises:
         BadBundle: The columns differ in length, or thresholds do not rise.
@@ -150,6 +167,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     clusters: dict[str, Errors] = {}
     groups: dict[str, Errors] = {}
     small_faces: tuple["SmallFaces", ...] = ()
+    grouping: GroupErrors | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that do not fit together."""

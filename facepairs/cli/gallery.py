@@ -62,7 +62,7 @@ Encrypt = Annotated[
 
 def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
-    from facepairs.gallery.stores.find import is_database
+    from facepairs.gallery.stores import is_database
     from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verifier import Verifier
 

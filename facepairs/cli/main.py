@@ -50,15 +50,15 @@ from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
 GROUPS = ("gallery", "data", "cache")
 COMMANDS = (  # in the order of use
-    "verify", "score", "search", "gallery", "data", "calibrate", "evaluate", "train", "crossval",
-    "info", "export", "serve", "cache", "bench", "demo",
+    "verify", "score", "search", "group", "gallery", "data", "calibrate", "evaluate", "train",
+    "crossval", "info", "export", "serve", "cache", "bench", "demo",
 )  # fmt: skip
 OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
 STREAMED = ("evaluate", "bench", "score", "search")  # whose Path of an output may be `-`
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
     "cache forget": (),
-    "calibrate": ("measure",),
+    **dict.fromkeys(("calibrate", "group"), ("measure",)),
     "serve": ("serve",),
 }
 FLAG: dict[str, Any] = {"is_flag": True, "default": False}

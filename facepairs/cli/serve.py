@@ -63,10 +63,10 @@ def serve(
     """Serve a web page and an HTTP API that compare photos.
 
     By default only this machine can reach them. Open the address that is printed, or send photos:
-    curl -F left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /docs lists everything.
-    With --gallery also enrol, identify and forget people. Photos are never stored or logged. Ctrl+C
-    or SIGTERM answers what is in work and stops. With --json the line that is printed at the start
-    is an object.
+    curl -F left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /openapi.json describes
+    everything. With --gallery also enrol, identify and forget people. Photos are never stored or
+    logged. Ctrl+C or SIGTERM answers what is in work and stops. With --json the line that is
+    printed at the start is an object.
     """
     from facepairs.server.guard import Access
     from facepairs.server.run import run_server

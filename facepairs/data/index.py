@@ -309,6 +309,23 @@ def walk(
         yield Path(place), [name for name in files if not is_leftover(name)]
 
 
+def photos_below(folder: Path) -> Iterator[str]:
+    """Yield the path below a folder, with slashes, of each file with an image's suffix.
+
+    Raises:
+        BadData: The folder cannot be read.
+    """
+
+    def refuse(error: OSError) -> None:
+        if error.filename == os.fspath(folder):
+            raise BadData(f"{folder}: {error.strerror}; give a folder of photos") from None
+
+    for place, files in walk(folder, refuse):
+        for name in files:
+            if name.lower().endswith(READABLE):
+                yield (place / name).relative_to(folder).as_posix()
+
+
 def _build(
     root: Path, rows: Iterable[tuple[str, str, int]], skipped: Iterable[Skipped]
 ) -> FaceIndex:

@@ -12,7 +12,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured
-from facepairs.bundles.rates import OperatingPoint, operating_point
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
@@ -22,6 +22,7 @@ from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.error_rates import group_errors
 from facepairs.evaluation.fitting import is_no_better, lookalikes
+from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     ScoredPairs,
@@ -186,6 +187,8 @@ def _calibrate(
         if kept:
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
+    if not kept:
+        measured = msgspec.structs.replace(measured, errors=_with_grouping(model, table, scored))
     if groups and measured.errors:
         rows, small = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
         notes += [f"warning: {line}" for line in small]
@@ -211,6 +214,13 @@ def _calibrate(
         auc=whitened.auc if whitened else None,
         auc_before=whitened.auc_before if whitened else None,
     )
+
+
+def _with_grouping(model: Model, errors: ErrorTable, scored: ScoredPairs) -> ErrorTable:
+    """Return the errors with those of grouping, where embeddings are compared by their cosine."""
+    if not scored.heaps or getattr(model, "distance", "cosine") != "cosine":
+        return errors
+    return msgspec.structs.replace(errors, grouping=measure_grouping(scored.heaps, errors))
 
 
 def _write(

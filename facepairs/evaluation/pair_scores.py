@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,13 @@ IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .
 MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 
 
+class FaceHeap(NamedTuple):
+    """Embeddings that can be compared, float32[N, D], and the person of each, int64[N]."""
+
+    embeddings: npt.NDArray[np.float32]
+    person: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredPairs:
     """Pairs of an index with their scores.
@@ -35,6 +43,7 @@ class ScoredPairs:
             None where clusters are not known.
         embeddings: float32[photos of the index, D], NaN for those that are in no pair; None for a
             network that has none.
+        heaps: The embeddings that grouping is measured with; none for a network that has none.
     """
 
     index: FaceIndex
@@ -42,6 +51,7 @@ class ScoredPairs:
     score: npt.NDArray[np.float64]
     cluster: Clusters | None
     embeddings: npt.NDArray[np.float32] | None = None
+    heaps: tuple[FaceHeap, ...] = ()
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
@@ -114,7 +124,11 @@ def score_pairs(
     cluster = None if clusters is None else pair_clusters(clusters, left, right)
     whole = np.full((len(index), embeddings.shape[1]), np.nan, np.float32)
     whole[images] = embeddings
-    return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster, whole)
+    heap = FaceHeap(
+        embeddings[usable_image], index.person_of.astype(np.int64)[images][usable_image]
+    )
+    scores = score.astype(np.float64)
+    return ScoredPairs(index, pairs.where(usable), scores, cluster, whole, (heap,))
 
 
 def embed_images(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from facepairs.bundles.embedding_map import EmbeddingMap
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
-from facepairs.evaluation.pair_scores import ScoredPairs
+from facepairs.evaluation.pair_scores import FaceHeap, ScoredPairs
 
 # Chosen on drawn faces: with 20 people AUC .930 at .1, .937 at .3 and .5, .929 at .8 (.862 without
 # the map), with 140 people .941, .943, .941 and .931.
@@ -64,7 +64,7 @@ def whiten(scored: ScoredPairs) -> Whitened | None:
     _, number, pairs = np.unique(owner[genuine], return_inverse=True, return_counts=True)
     if len(pairs) < MIN_PEOPLE:
         return None
-    score = _cross_fitted(rows, person, usable, scored)
+    score, heaps = _cross_fitted(rows, person, usable, scored)
     before, after = (_ranks(genuine, value) for value in (scored.score, score))
     gain = np.bincount(number, after - before) / pairs
     if gain.mean() <= STANDARD_ERRORS * gain.std(ddof=1) / np.sqrt(len(gain)):
@@ -77,7 +77,7 @@ def whiten(scored: ScoredPairs) -> Whitened | None:
     if clusters is not None:
         sides = (scored.pairs.left.astype(np.int64), scored.pairs.right.astype(np.int64))
         cluster = pair_clusters(clusters, *sides)
-    result = replace(scored, score=score, cluster=cluster, embeddings=mapped)
+    result = replace(scored, score=score, cluster=cluster, embeddings=mapped, heaps=heaps)
     return Whitened(fitted, result, float(after.mean()), float(before.mean()))
 
 
@@ -104,24 +104,31 @@ def fit_map(embeddings: npt.NDArray[np.float32], person: Ints) -> EmbeddingMap:
 
 def _cross_fitted(
     rows: npt.NDArray[np.float32], person: Ints, usable: Bools, scored: ScoredPairs
-) -> Floats:
-    """Score every pair by a map that was fitted without its two people's parts."""
+) -> tuple[Floats, tuple[FaceHeap, ...]]:
+    """Score every pair by a map that was fitted without its two people's parts.
+
+    Returns:
+        float64[N], and the embeddings of every two parts by their map.
+    """
     several = np.bincount(person[usable], minlength=person.max() + 1) > 1
     part = (np.cumsum(several) % PARTS)[person]  # all parts have as many people to fit to
     sides = [part[side] for side in (scored.pairs.left, scored.pairs.right)]
     low, high = np.minimum(*sides), np.maximum(*sides)
+    heaps: list[FaceHeap] = []
     score = np.empty(len(scored.score))
     for first, second in itertools.combinations_with_replacement(range(PARTS), 2):
         members = (low == first) & (high == second)
+        inside = (part == first) | (part == second)
+        fitted = fit_map(rows[usable & ~inside], person[usable & ~inside])
+        if first != second:
+            heaps.append(FaceHeap(fitted(rows[usable & inside]), person[usable & inside]))
         if not members.any():
             continue
-        fitting = usable & (part != first) & (part != second)
-        fitted = fit_map(rows[fitting], person[fitting])
         left, right = (
             fitted(rows[side[members]]) for side in (scored.pairs.left, scored.pairs.right)
         )
         score[members] = (left * right).sum(axis=1)
-    return score
+    return score, tuple(heaps)
 
 
 def _ranks(genuine: Bools, score: Floats) -> Floats:

@@ -24,7 +24,7 @@ COVERED = 0.905  # of faces with the lower half covered, half are below; of thos
 TURNED_DEG = 30.0
 SMALL = 0.5  # pixels of the photo per pixel of the crop, along a side
 
-Gray = npt.NDArray[np.float64]
+Gray = npt.NDArray[np.float32]
 
 
 class Hint(msgspec.Struct, frozen=True):
@@ -43,13 +43,13 @@ CUT_OFF = Hint("cut-off", "the end of the file is missing; copy it again")
 
 
 def gray_of(crop: Crop) -> Gray:
-    """Return the luma (ITU-R BT.601) of uint8[H, W, 3] as float64[H, W] in [0, 1]."""
-    gray: Gray = crop @ np.array([0.299, 0.587, 0.114]) / 255
-    return gray
+    """Return the luma (ITU-R BT.601) of uint8[H, W, 3] as float32[H, W] in [0, 1]."""
+    luma = np.array([0.299, 0.587, 0.114], np.float32) / 255
+    return np.asarray(crop @ luma, np.float32)
 
 
 def brightness(gray: Gray) -> float:
-    """Return the mean of float64[H, W] in [0, 1] without black pixels, 0 if all are black.
+    """Return the mean of float32[H, W] in [0, 1] without black pixels, 0 if all are black.
 
     A crop is black where it reaches beyond its photo; that does not make the photo dark.
     """
@@ -61,7 +61,7 @@ def sharpness(gray: Gray) -> float:
     """Return the mean gradient of an image divided by that of a copy of half its size.
 
     Args:
-        gray: float64[H, W] in [0, 1].
+        gray: float32[H, W] in [0, 1].
 
     Returns:
         From 0.5, when the image shows no more detail than the copy, to about 1 for noise. 1 also
@@ -77,7 +77,7 @@ def sharpness(gray: Gray) -> float:
 
 def _gradient(gray: Gray) -> float:
     down, right = np.gradient(gray)
-    return float(np.hypot(down, right).mean())
+    return float(np.sqrt(down * down + right * right).mean())  # np.hypot takes twice the time
 
 
 def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple[Hint, ...]:

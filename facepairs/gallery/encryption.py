@@ -1,7 +1,7 @@
 """Encryption of a gallery's names, embeddings and hashes of photos, under a passphrase.
 
 scrypt makes the key. AES-SIV authenticates every value, and always encrypts it to the same bytes:
-so a name or a hash is found by its ciphertext. No two rows have the same one, so nothing shows.
+so a name or a hash is found by its ciphertext. How many photos a person has shows by that.
 
 References:
     RFC 7914 (scrypt), RFC 5297 (AES-SIV).
@@ -64,11 +64,10 @@ def check_new_passphrase(passphrase: str) -> None:
         raise BadConfig(f"no passphrase; set {VARIABLE} to one of several words")
 
 
-def new_encryption(passphrase: str) -> tuple[EncryptedValues, bytes, bytes]:
-    """Return what encrypts a new gallery, its salt, and the sealed probe to be stored."""
+def new_encryption(passphrase: str) -> tuple[bytes, bytes]:
+    """Return the salt and the sealed probe that a new gallery stores."""
     salt = os.urandom(SALT_BYTES)
-    values = EncryptedValues(passphrase, salt)
-    return values, salt, values.seal(PROBE)
+    return salt, EncryptedValues(passphrase, salt).seal(PROBE)
 
 
 def open_encryption(

@@ -1,30 +1,22 @@
-"""Enrol photos: hash, find the face, judge its quality, embed, store, look for the same face."""
+"""Photos to enrol: hash, find the face, judge its quality, embed; and what became of them."""
 
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from facepairs.errors import BadConfig, BadImage
+from facepairs.errors import BadImage
 from facepairs.faces.align import chosen_face
 from facepairs.faces.hints import Hint
-from facepairs.gallery.stores.base import NewPhoto
-from facepairs.gallery.vectors import Vectors
 from facepairs.images.photo import content_of, read_checked
-from facepairs.support import console
-from facepairs.support.parallel import batches, thread_map
 from facepairs.verification.photos import PhotoReader, SeenPhoto
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
+from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
-if TYPE_CHECKING:
-    from facepairs.gallery.gallery import Gallery
-
 DEFAULT_FPIR = 0.01  # also the share of new people for whom the warning is false
-LONGEST_DAYS = 1e6
 POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 """Hints for which a photo is not enrolled: every later comparison would suffer from it."""
 
@@ -134,13 +126,11 @@ class EnrolPhotos:
             if self.is_known(result.digest):
                 return result, nothing
             seen, hints, faces = self._see(reader, data, photo)
+            poor = [hint.text for hint in hints if hint.kind in POOR]
+            if poor and not self.any_quality:
+                raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo")
         except BadImage as error:
             return result._replace(problem=str(error)), nothing
-        poor = [hint.text for hint in hints if hint.kind in POOR]
-        if poor and not self.any_quality:
-            return result._replace(
-                problem=f"{name}: {'; '.join(poor)}; use a better photo"
-            ), nothing
         return result._replace(faces=faces), seen
 
     def _see(
@@ -158,58 +148,8 @@ class EnrolPhotos:
         return seen, seen.record.hints, len(seen.record.faces or ()) or 1
 
 
-def enrol(
-    gallery: "Gallery",
-    photos: Sequence[Photo],
-    forget_after: float | None,
-    any_quality: bool,
-) -> Enrolment:
-    """Enrol photos batch by batch; see `Gallery.add_folder`."""
-    if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
-        raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
-    enrolment, done, progress = Enrolment(), 0, console.progress("enrolling photos")
-    read = EnrolPhotos(gallery.verifier, gallery.store.owner, any_quality)
-    try:
-        for batch in thread_map(read, batches(photos, BATCH_CROPS)):
-            with gallery.lock:
-                _put(gallery, batch, enrolment, forget_after)
-            done += len(batch)
-            progress(done, len(photos))
-    finally:
-        if forget_after is not None:
-            gallery.reload()  # what is in memory does not expire
-    return enrolment
-
-
-def _put(
-    gallery: "Gallery", batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
-) -> None:
-    """Store a batch, and note what became of it."""
-    new: list[tuple[ReadPhoto, NewPhoto]] = []
-    for photo in batch:
-        if photo.problem:
-            enrolment.refused.append(Refused(photo.person, photo.photo, photo.problem))
-        elif photo.vector is None:
-            _note_known(photo, gallery.store.owner(photo.digest), enrolment)
-        else:
-            new.append((photo, NewPhoto(photo.person, photo.digest, photo.vector)))
-    if not new:
-        return
-    gallery.set_model(len(new[0][1].vector))
-    vectors = gallery.vectors()
-    owners = gallery.store.put([row for _, row in new], forget_after)
-    for (photo, row), owner in zip(new, owners, strict=True):
-        if owner is not None:
-            _note_known(photo, owner, enrolment)
-            continue
-        enrolment.enrolled += 1
-        enrolment.several_faces += photo.faces > 1
-        if other := _resembled(gallery, vectors, row):
-            enrolment.resemblances.append(Resemblance(row.person, photo.photo, *other))
-        vectors.append([row.person], row.vector[None])
-
-
-def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> None:
+def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str | None) -> None:
+    """Note a photo that is enrolled already; `owner` is who is enrolled with it."""
     if owner == photo.person:
         enrolment.known += 1
         return
@@ -220,13 +160,3 @@ def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> No
     if owner is None:
         error = f"{photo.photo}: its time was over at this moment; enrol it again"
     enrolment.refused.append(Refused(photo.person, photo.photo, error))
-
-
-def _resembled(gallery: "Gallery", vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:
-    """Return who else matches a new photo, and the score."""
-    errors = gallery.verifier.bundle.errors
-    other = vectors.best_other(row.person, row.vector, gallery.compare)
-    if errors is None or other is None:
-        return None
-    is_match = other[1] >= errors.threshold_for(DEFAULT_FPIR / len(vectors))
-    return other if is_match else None

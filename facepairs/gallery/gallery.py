@@ -3,11 +3,10 @@
 import hashlib
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 import numpy as np
@@ -15,23 +14,36 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
-from facepairs.faces.align import chosen_face
+from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.encryption import Passphrase
-from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
-from facepairs.gallery.identification import Candidate, Identification
+from facepairs.gallery.enrol import (
+    DEFAULT_FPIR,
+    Enrolment,
+    EnrolPhotos,
+    Photo,
+    ReadPhoto,
+    Refused,
+    Resemblance,
+    note_known,
+)
+from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
-from facepairs.gallery.stores.base import Person, now_s
-from facepairs.gallery.stores.find import open_store
+from facepairs.gallery.stores import open_store
+from facepairs.gallery.stores.base import NewPhoto, Person, now_s
 from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
+from facepairs.support import console
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
+from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import check_output_file
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
-from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
+
+LONGEST_DAYS = 1e6
 
 
 class Gallery:
@@ -73,7 +85,7 @@ class Gallery:
     ) -> None:
         self._given = verifier
         self.store = open_store(place, write, passphrase, create)
-        self.lock = threading.RLock()
+        self._lock = threading.RLock()
         self._vectors: Vectors | None = None
         self._version = -1
         if verifier is not None:
@@ -86,12 +98,7 @@ class Gallery:
     def __enter__(self) -> "Gallery":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -132,10 +139,11 @@ class Gallery:
                 "bundle",
             )
 
-    def set_model(self, width: int) -> None:
+    def _set_model(self, width: int) -> None:
         """Record which model makes the first embeddings, of `width` numbers."""
         if self.store.model() is None:
             self.store.set_model(identify_model(self.verifier.bundle, width))
+            self._vectors = None  # those of an empty gallery have no width
         self.check_model(self.verifier.bundle)  # another process may have set its own
 
     def add(
@@ -174,7 +182,7 @@ class Gallery:
             else Photo(name, f"photo {number}", photo, position)
             for number, photo in enumerate(photos, 1)
         ]
-        return enrol(self, named, forget_after, any_quality)
+        return self._enrol(named, forget_after, any_quality)
 
     def add_folder(
         self,
@@ -205,7 +213,64 @@ class Gallery:
             Photo(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
-        return enrol(self, photos, forget_after, any_quality)
+        return self._enrol(photos, forget_after, any_quality)
+
+    def _enrol(
+        self,
+        photos: Sequence[Photo],
+        forget_after: float | None,
+        any_quality: bool,
+    ) -> Enrolment:
+        if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
+            raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
+        enrolment, done, progress = Enrolment(), 0, console.progress("enrolling photos")
+        read = EnrolPhotos(self.verifier, self.store.owner, any_quality)
+        try:
+            for batch in thread_map(read, batches(photos, BATCH_CROPS)):
+                with self._lock:
+                    self._put(batch, enrolment, forget_after)
+                done += len(batch)
+                progress(done, len(photos))
+        finally:
+            if forget_after is not None:
+                self._vectors = None  # what is in memory does not expire
+        return enrolment
+
+    def _put(
+        self, batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
+    ) -> None:
+        """Store a batch, and note what became of it."""
+        new: list[tuple[ReadPhoto, NewPhoto]] = []
+        for photo in batch:
+            if photo.problem:
+                enrolment.refused.append(Refused(photo.person, photo.photo, photo.problem))
+            elif photo.vector is None:
+                note_known(enrolment, photo, self.store.owner(photo.digest))
+            else:
+                new.append((photo, NewPhoto(photo.person, photo.digest, photo.vector)))
+        if not new:
+            return
+        self._set_model(len(new[0][1].vector))
+        vectors = self.vectors()
+        owners = self.store.put([row for _, row in new], forget_after)
+        for (photo, row), owner in zip(new, owners, strict=True):
+            if owner is not None:
+                note_known(enrolment, photo, owner)
+                continue
+            enrolment.enrolled += 1
+            enrolment.several_faces += photo.faces > 1
+            if other := self._resembled(vectors, row):
+                enrolment.resemblances.append(Resemblance(row.person, photo.photo, *other))
+            vectors.append([row.person], row.vector[None])
+
+    def _resembled(self, vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:
+        """Return who else matches a new photo, and the score."""
+        errors = self.verifier.bundle.errors
+        other = vectors.best_other(row.person, row.vector, self.compare)
+        if errors is None or other is None:
+            return None
+        is_match = other[1] >= errors.threshold_for(DEFAULT_FPIR / len(vectors))
+        return other if is_match else None
 
     def identify(
         self,
@@ -250,10 +315,10 @@ class Gallery:
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
         faces = verifier.detect(photo, every=position is not None)
         face = chosen_face(faces, position, "image")
-        scores = vectors.best(verifier.embed([face])[0], self.compare)
+        scores = vectors.best(self._embed(face), self.compare)
         errors = verifier.bundle.errors
         return Identification(
-            candidates=_candidates(vectors, scores, point, top),
+            candidates=best_candidates(vectors, scores, point, top),
             point=point,
             max_fpir=max_fpir,
             people=len(vectors.people),
@@ -298,7 +363,7 @@ class Gallery:
             raise self._nobody(name)
         point = point or self.verifier.operating_point()
         (face,) = self.verifier.detect(photo, every=False)
-        probe = np.broadcast_to(self.verifier.embed([face]), enrolled.shape)
+        probe = np.broadcast_to(self._embed(face), enrolled.shape)
         score = float(self.verifier.compare(probe, enrolled).max())
         verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
         return replace(verdict, left=face)
@@ -317,9 +382,9 @@ class Gallery:
             NotEnrolled: Nobody has that name.
             BadData: The file cannot be written.
         """
-        with self.lock:
+        with self._lock:
             removed = self.store.remove(clean_name(name))
-            self.reload()
+            self._vectors = None  # to be read again
         if not removed:
             raise self._nobody(name)
         return removed
@@ -356,13 +421,9 @@ class Gallery:
                 )
         return len(rows)
 
-    def reload(self) -> None:
-        """Read the embeddings from the file when they are next needed."""
-        self._vectors = None
-
     def vectors(self) -> Vectors:
         """Return the embeddings as the file has them now."""
-        with self.lock:
+        with self._lock:
             version, vectors = self.store.version(), self._vectors
             if vectors is None or vectors.until <= now_s() or version != self._version:
                 self.check_model(self.verifier.bundle)  # it was perhaps empty until now
@@ -376,23 +437,10 @@ class Gallery:
         cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
         return None if cosine else self.verifier.compare
 
+    def _embed(self, face: AlignedFace) -> ScoreArray:
+        row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
+        return row
+
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)
         return NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
-
-
-def _candidates(
-    vectors: Vectors, scores: ScoreArray, point: OperatingPoint, top: int
-) -> tuple[Candidate, ...]:
-    people, counts = vectors.people, vectors.photo_counts
-    best_first: Iterable[int] = np.argsort(-scores, kind="stable")[: max(1, top)].tolist()
-    return tuple(
-        Candidate(
-            rank=rank,
-            name=people[number],
-            score=float(scores[number]),
-            match=None if point.threshold is None else float(scores[number]) >= point.threshold,
-            photos=int(counts[number]),
-        )
-        for rank, number in enumerate(best_first, 1)
-    )

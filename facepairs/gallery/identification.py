@@ -1,14 +1,18 @@
 """`Identification`: who of the people of a gallery a photo shows, or that it shows nobody known."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from facepairs.bundles.rates import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.faces.align import AlignedFace
+from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
-from facepairs.verification.false_matches import ExpectedMatches, expected_matches
+from facepairs.verification.false_matches import expected_matches
+from facepairs.verification.scorer import ScoreArray
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -61,22 +65,20 @@ class Identification:
         return "none: no threshold" if self.known is None else self.name or "unknown"
 
     @property
-    def expected(self) -> ExpectedMatches | None:
-        """How many photos a stranger is expected to match; None where it was not measured.
-
-        The false-positive identification rate is at most this number.
-        """
-        return expected_matches(self.point, self.photos)
+    def fpir(self) -> Rate | None:
+        """At most this share of strangers would be taken for somebody; None if not measured."""
+        found = expected_matches(self.point, self.photos)
+        if found is None:
+            return None
+        value, low, high = (min(1.0, x) for x in (found.expected, found.low, found.high))
+        return Rate(value, (low, high))
 
     def describe_errors(self) -> str:
         """Return in words how often a stranger would be taken for somebody."""
-        expected = self.expected
-        if expected is None:
+        if self.fpir is None:
             return "unknown: this model brings no measured errors"
-        rate, high = (
-            f"{float(f'{100 * min(1.0, share):.2g}'):g}"
-            for share in (expected.expected, expected.high)
-        )
+        shares = (self.fpir.value, self.fpir.interval[1])
+        rate, high = (f"{float(f'{100 * share:.2g}'):g}" for share in shares)
         return (
             f"at most {rate} in 100 strangers would be taken for somebody, interval to {high} "
             f"({self.impostor_pairs or 0:,} pairs: {self.point.errors.measured_on})"
@@ -100,13 +102,6 @@ class Identification:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is None."""
-        expected = self.expected
-        fpir = None
-        if expected:
-            value, *interval = (
-                min(1.0, x) for x in (expected.expected, expected.low, expected.high)
-            )
-            fpir = {"value": value, "interval": interval}
         return {
             "known": self.known,
             "name": self.name,
@@ -114,9 +109,34 @@ class Identification:
             "people": self.people,
             "photos": self.photos,
             "max_fpir": self.max_fpir,
-            "fpir": fpir,
+            "fpir": msgspec.to_builtins(self.fpir),
             "impostor_pairs": self.impostor_pairs,
             "same_photo": self.same_photo,
             "face": self.face.to_json(),
             "operating_point": self.point.to_json(),
         }
+
+
+def best_candidates(
+    vectors: Vectors, scores: ScoreArray, point: OperatingPoint, top: int
+) -> tuple[Candidate, ...]:
+    """Return the people with the highest scores, best first.
+
+    Args:
+        vectors: Of the gallery.
+        scores: float32[people], from `Vectors.best`.
+        point: The threshold.
+        top: Number of candidates to return.
+    """
+    people = vectors.people
+    best_first: Iterable[int] = np.argsort(-scores, kind="stable")[: max(1, top)].tolist()
+    return tuple(
+        Candidate(
+            rank=rank,
+            name=people[number],
+            score=float(scores[number]),
+            match=None if point.threshold is None else float(scores[number]) >= point.threshold,
+            photos=vectors.photos_of(number),
+        )
+        for rank, number in enumerate(best_first, 1)
+    )

@@ -4,33 +4,29 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from facepairs.errors import BadGallery, BadImage, FacepairsError
+from facepairs.errors import BadImage, FacepairsError
 from facepairs.server.answers import answer, error_answer
 from facepairs.server.body import PHOTOS_PER_BODY, read_request
-from facepairs.server.guard import GONE, Access, Guard, logger
+from facepairs.server.guard import Access, Guard
 from facepairs.server.metrics import Metrics
-from facepairs.server.openapi import docs_page, openapi
-from facepairs.server.problem import RequestProblem
-from facepairs.server.routes import ROUTES, ApiRoute
+from facepairs.server.routes import ROUTES, ApiRoute, openapi
 from facepairs.server.schema import StatusResult
 from facepairs.server.service import Service
 from facepairs.server.work import Work
 
 STATIC = Path(__file__).parent / "static"
 BODIES_HELD = 4  # of the largest size, at the same time
-NO_GALLERY = "the gallery cannot be used now; the server's log says why"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -50,23 +46,27 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
         yield
         work.close()
 
+    async def failed(_: Request, error: Exception) -> Response:
+        if isinstance(error, BadImage):
+            metrics.refused_photos.labels(getattr(error, "problem", error.kind)).inc()
+        return error_answer(error)
+
     routes = [
-        _route(route.method, route.path, _api_endpoint(route, service, work, metrics))
-        for route in ROUTES
+        _route(route.method, route.path, _api_endpoint(route, service, work)) for route in ROUTES
     ]
-    description, page = openapi(), docs_page()
+    description = openapi()
     plain: dict[str, Callable[[], Response]] = {
         "/": partial(FileResponse, STATIC / "index.html"),
-        "/docs": partial(HTMLResponse, page),
         "/healthz": partial(answer, StatusResult("ok")),
         "/metrics": lambda: Response(metrics.text(), media_type="text/plain; version=0.0.4"),
         "/openapi.json": partial(JSONResponse, description),
     }
     routes += [_route("GET", path, _plain_endpoint(respond)) for path, respond in plain.items()]
-    static = Mount("/static", StaticFiles(directory=STATIC))
-    handlers: dict[Any, Any] = {HTTPException: _error, Exception: _error}
+    errors = (HTTPException, FacepairsError, ClientDisconnect, Exception)
     app: ASGIApp = Starlette(
-        routes=[*routes, static], exception_handlers=handlers, lifespan=lifespan
+        routes=[*routes, Mount("/static", StaticFiles(directory=STATIC))],
+        exception_handlers=dict.fromkeys(errors, failed),
+        lifespan=lifespan,
     )
     app = Guard(app, access, metrics, routes)
     if access.origins:
@@ -91,8 +91,8 @@ def _plain_endpoint(respond: Callable[[], Response]) -> Endpoint:
     return endpoint
 
 
-def _api_endpoint(route: ApiRoute, service: Service, work: Work, metrics: Metrics) -> Endpoint:
-    async def respond(request: Request) -> Response:
+def _api_endpoint(route: ApiRoute, service: Service, work: Work) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
         if route.takes is None:
             return answer(await work.run(partial(route.call, service)))
         work.check_room()  # before the body is read
@@ -103,24 +103,4 @@ def _api_endpoint(route: ApiRoute, service: Service, work: Work, metrics: Metric
                 value = await read_request(request, route.takes, service.max_photo_bytes, hold)
             return answer(await work.run(partial(route.call, service, value)))
 
-    async def endpoint(request: Request) -> Response:
-        try:
-            return await respond(request)
-        except ClientDisconnect:
-            return Response(status_code=GONE)
-        except BadGallery as error:  # whose message has the gallery's place
-            logger.error("gallery: %s", error)
-            return error_answer(RequestProblem(503, "gallery", NO_GALLERY))
-        except (FacepairsError, RequestProblem) as error:
-            if isinstance(error, BadImage):
-                metrics.refused_photos.labels(getattr(error, "problem", error.kind)).inc()
-            return error_answer(error)
-
     return endpoint
-
-
-async def _error(_: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        kind = {404: "not_found", 405: "method"}.get(error.status_code, "http")
-        return error_answer(RequestProblem(error.status_code, kind, str(error.detail)))
-    return error_answer(error)

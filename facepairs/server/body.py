@@ -1,7 +1,6 @@
 """Read the body of a request into its type: multipart or JSON, within limits, in memory alone."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar, get_origin
 
@@ -10,7 +9,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from facepairs.server.problem import RequestProblem
+from facepairs.server.answers import RequestProblem
 from facepairs.server.schema import MOST_PHOTOS
 from facepairs.support.validation import did_you_mean
 
@@ -18,15 +17,6 @@ T = TypeVar("T", bound=msgspec.Struct)
 PHOTOS_PER_BODY = 3  # of the largest size: two, in base64
 MOST_FILES, MOST_FIELDS, FIELD_BYTES = 2 * MOST_PHOTOS, 32, 4096
 READ_S = 30.0  # for a whole body
-TYPES = {
-    "array": "a list",
-    "bool": "true or false",
-    "bytes": "a photo",
-    "float": "a number",
-    "int": "a whole number",
-    "object": "an object",
-    "str": "a text",
-}
 DISCARDED = 4  # bodies' worth that are read and thrown away, so that the client reads the answer
 
 
@@ -82,13 +72,7 @@ def _explain(problem: str, kind: type[msgspec.Struct]) -> str:
             f"{field} is neither a file nor base64 (of a data URI the part after the comma); with "
             f"curl: -F {field}=@photo.jpg"
         )
-    problem = re.sub("`(.+?)`", lambda found: _in_words(found[1]), problem)
     return f"{field}: {problem}" if field else problem
-
-
-def _in_words(kinds: str) -> str:
-    """Return msgspec's name of a type, such as `float | null`, in words."""
-    return " or ".join(TYPES.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
 
 
 async def _counted(

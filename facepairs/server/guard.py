@@ -22,18 +22,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from facepairs.errors import BadConfig
-from facepairs.server.answers import error_answer
+from facepairs.server.answers import GONE, RequestProblem, error_answer
 from facepairs.server.metrics import Metrics
-from facepairs.server.problem import RequestProblem
 
 logger = logging.getLogger("facepairs.server")
 
-OPEN = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # need no token, as /static
+OPEN = ("/", "/openapi.json", "/healthz", "/readyz")  # need no token, as /static
 UNLIMITED = ("/healthz", "/readyz")
 HOST = re.compile(r"[\w.-]+")
 SITE = re.compile(r"https?://([\w.-]+|\[[\da-f:.]+\])(:\d+)?")
 MOST_CLIENTS = 10_000
-GONE = 499  # as nginx calls it when the client does not wait for the answer
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' blob: data:; media-src 'self' "
@@ -146,10 +144,8 @@ class Guard:
                 await error_answer(error)(scope, receive, send_guarded)
             else:
                 await self._app(scope, receive, send_guarded)
-        except Exception as error:
+        except Exception:  # Starlette raises it again once it is answered
             logger.exception("a bug in facepairs, in request %s", request_id)
-            if status == GONE:  # nothing was sent
-                await error_answer(error)(scope, receive, send_guarded)
         finally:
             self._note(scope, status, time.perf_counter() - begun, request_id)
 

@@ -1,4 +1,4 @@
-"""The routes of the API: one table, of which the server and `/openapi.json` are made."""
+"""The routes of the API: one table, of which the server and its description are made."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -6,7 +6,24 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from facepairs.server.schema import ErrorResult
 from facepairs.server.service import Service
+from facepairs.version import __version__
+
+ERRORS = {
+    "400": "The request cannot be read.",
+    "401": "The token is missing or wrong.",
+    "403": "A page of another site asks, or the gallery is read-only.",
+    "404": "No such route, no gallery, nobody of that name in it, or nobody at all.",
+    "405": "The route takes another method.",
+    "408": "The body came too slowly.",
+    "413": "The body, a photo, or its number of pixels is too large.",
+    "415": "The body is of another type, or a photo is no image of a known format.",
+    "422": "A value or a photo cannot be used: no face, too small a face, damage.",
+    "429": "Too many requests of this client; Retry-After says when to come back.",
+    "503": "Too many requests at once, or no gallery now; Retry-After says when to come back.",
+}
+REF = "#/components/schemas/{name}"
 
 
 class ApiRoute:
@@ -55,3 +72,46 @@ ROUTES = (
     ApiRoute("POST", "/v1/identify", Service.identify),
     ApiRoute("GET", "/readyz", Service.ready),
 )
+
+
+def openapi() -> dict[str, Any]:
+    """Return the API's description, OpenAPI 3.1."""
+    types = [kind for route in ROUTES for kind in (route.takes, route.returns) if kind]
+    _, components = msgspec.json.schema_components([*types, ErrorResult], ref_template=REF)
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "facepairs", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(route: ApiRoute) -> dict[str, Any]:
+    errors = {
+        status: {"description": text, "content": _json(ErrorResult)}
+        for status, text in ERRORS.items()
+    }
+    operation: dict[str, Any] = {
+        "summary": route.summary,
+        "operationId": route.call.__name__,
+        "responses": {"200": {"description": "Done.", "content": _json(route.returns)}, **errors},
+    }
+    if route.takes and "{" in route.path:
+        parameter = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+        operation["parameters"] = [parameter]
+    elif route.takes:
+        content = _json(route.takes)
+        content["multipart/form-data"] = content["application/json"]
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _json(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": REF.format(name=kind.__name__)}}}

@@ -12,7 +12,7 @@ import uvicorn
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.gallery import Gallery
-from facepairs.gallery.stores.find import is_database
+from facepairs.gallery.stores import is_database
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
 from facepairs.server.service import Service

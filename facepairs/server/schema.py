@@ -178,7 +178,6 @@ class BatchResult(Struct, frozen=True):
 
     results: list[PairResult]
     model: str
-    schema: int
 
 
 class DetectResult(Struct, frozen=True):
@@ -188,7 +187,6 @@ class DetectResult(Struct, frozen=True):
     height: int
     faces: list[FaceResult]
     model: str
-    schema: int
 
 
 class EmbedResult(Struct, frozen=True):
@@ -197,7 +195,6 @@ class EmbedResult(Struct, frozen=True):
     embeddings: list[list[float]]
     faces: list[FaceResult]
     model: str
-    schema: int
 
 
 class ModelResult(Struct, frozen=True, kw_only=True):
@@ -213,14 +210,12 @@ class ModelResult(Struct, frozen=True, kw_only=True):
     description: Annotated[str, Meta(description="Its errors in words.")]
     curve: ErrorTable | None
     note: str
-    schema: int
 
 
 class PeopleResult(Struct, frozen=True):
     """Everybody who is enrolled."""
 
     people: list[Person]
-    schema: int
 
 
 class EnrolResult(Struct, frozen=True):
@@ -233,7 +228,6 @@ class EnrolResult(Struct, frozen=True):
     resemblances: list[Resemblance]
     people: int
     photos: int
-    schema: int
 
 
 class ForgetResult(Struct, frozen=True):
@@ -241,7 +235,6 @@ class ForgetResult(Struct, frozen=True):
 
     name: str
     photos: int
-    schema: int
 
 
 class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):

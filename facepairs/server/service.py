@@ -12,7 +12,7 @@ from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
-from facepairs.server.problem import RequestProblem
+from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
 from facepairs.support.words import counted
 from facepairs.verification.loading import model_name, source_note
@@ -61,7 +61,6 @@ class Service:
             description=point.describe(),
             curve=bundle.errors,
             note=source_note(bundle, self._model),
-            schema=schema.VERIFY_SCHEMA,
         )
 
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
@@ -93,7 +92,7 @@ class Service:
                 continue
             verdict = self.verifier.verify_faces(*faces, point, request.prior)
             results.append(schema.PairResult(self._verdict(verdict, request.describe)))
-        return schema.BatchResult(results, self._model, schema.VERIFY_SCHEMA)
+        return schema.BatchResult(results, self._model)
 
     def compare(self, request: schema.CompareRequest) -> schema.VerifyResult:
         """Compare two embeddings."""
@@ -108,21 +107,19 @@ class Service:
         photo = open_photo(request.image, "image")
         faces = self.verifier.detect(photo)
         results = [_face(face, request.crops) for face in faces]
-        return schema.DetectResult(*photo.upright_px, results, self._model, schema.VERIFY_SCHEMA)
+        return schema.DetectResult(*photo.upright_px, results, self._model)
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
         faces = [
             self._face(photo, f"image {number}") for number, photo in enumerate(request.image, 1)
         ]
-        rows = self.verifier.embed(faces)
-        return schema.EmbedResult(
-            rows.tolist(), [_face(face) for face in faces], self._model, schema.VERIFY_SCHEMA
-        )
+        rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
+        return schema.EmbedResult(rows.tolist(), [_face(face) for face in faces], self._model)
 
     def people(self) -> schema.PeopleResult:
         """List the people of the gallery."""
-        return schema.PeopleResult(self._known().people(), schema.GALLERY_SCHEMA)
+        return schema.PeopleResult(self._known().people())
 
     def enrol(self, request: schema.EnrolRequest) -> schema.EnrolResult:
         """Enrol photos of one person."""
@@ -132,8 +129,7 @@ class Service:
         )
         people = gallery.people()
         counts = {"people": len(people), "photos": sum(one.photos for one in people)}
-        values = {**enrolment.to_json(), **counts, "schema": schema.GALLERY_SCHEMA}
-        return msgspec.convert(values, schema.EnrolResult)
+        return msgspec.convert({**enrolment.to_json(), **counts}, schema.EnrolResult)
 
     def forget(self, request: schema.ForgetRequest) -> schema.ForgetResult:
         """Remove a person from the gallery for good."""
@@ -143,7 +139,7 @@ class Service:
             raise RequestProblem(
                 404, "nobody", f"nobody is called {request.name}; GET /v1/people lists all names"
             ) from None
-        return schema.ForgetResult(request.name, photos, schema.GALLERY_SCHEMA)
+        return schema.ForgetResult(request.name, photos)
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
         """Find out who of the gallery a photo shows."""

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from facepairs.server.problem import RequestProblem
+from facepairs.server.answers import RequestProblem
 
 R = TypeVar("R")
 BUSY = "too many requests at the same time; send it again in a second"

@@ -24,14 +24,16 @@ from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.thresholds import tar_at_far
-from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset
+from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
+from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.validation import find_problem
+from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.people import prepare
 
 Split = Literal["training", "validation", "test"]
-PhotoStore = Literal["files", "memory"]
+PairStore = Literal["files", "memory", "tfrecord"]
 Pairs = Annotated[int, Meta(ge=2)]
 TRAINING_PAIRS, HELD_OUT_PAIRS = 12_800, 2_000
 
@@ -44,7 +46,8 @@ def pairs_dataset(
     image_size: int = 64,
     pairs: int | None = None,
     seed: int = 0,
-    store: PhotoStore = "files",
+    store: PairStore = "files",
+    cache: Path | str | None = None,
     align: Align = "landmarks",
     distinct_people: bool = False,
     skip_bad: bool = False,
@@ -68,6 +71,10 @@ def pairs_dataset(
         >>> model.compile("adam", loss=keras.losses.BinaryCrossentropy(from_logits=True))
         >>> model.fit(facepairs.pairs_dataset("photos"), epochs=3)
 
+        From TFRecord files, after `facepairs cache build photos --out cache --pair-count 100000`:
+
+        >>> cached = facepairs.pairs_dataset("photos", store="tfrecord", cache="cache")
+
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         split: `training`: other pairs in each epoch, people first and then photos, so that people
@@ -75,11 +82,13 @@ def pairs_dataset(
         batch_size: Pairs per batch; the last batch of held-out pairs may be smaller.
         image_size: Side of the images in pixels.
         pairs: Pairs per epoch, half of them genuine; by default 12,800 to train on, and 2,000
-            held-out ones. Few held-out people have fewer genuine pairs, and as many of strangers
-            as ever: measure them with `PairMetrics`, because accuracy would be that of the larger
-            class.
+            held-out ones. With few held-out people, strangers outnumber genuine pairs. Measure
+            them with `PairMetrics`; accuracy would mostly count strangers.
         seed: Seed of the split and of the pairs.
-        store: `files` decodes photos as they are needed, `memory` all of them once.
+        store: `files` decodes photos as they are needed, `memory` all of them once. `tfrecord`
+            reads the training pairs of a `cache`; an epoch goes on where the last one ended.
+        cache: Folder that `facepairs cache build` wrote, for `tfrecord`. It must be of these photos
+            and this seed.
         align: `landmarks` finds and aligns the face in every photo; `none` takes photos as they
             are, framed like LFW's.
         distinct_people: Only genuine pairs to train on, of different people within a batch, as
@@ -92,21 +101,32 @@ def pairs_dataset(
 
     Raises:
         BadConfig: An argument is out of range.
-        BadData: A photo cannot be used, and `skip_bad` is false.
+        BadData: A photo cannot be used, and `skip_bad` is false; or the cache is damaged, or holds
+            pairs of other photos, people or settings.
         NotEnough: There are too few people or photos.
     """
     for problem in (
         find_problem(split, Split, "split"),
-        find_problem(store, PhotoStore, "store"),
+        find_problem(store, PairStore, "store"),
         find_problem(pairs, Pairs | None, "pairs"),
     ):
         if problem:
             raise BadConfig(problem)
+    if (store == "tfrecord") != (cache is not None):
+        raise BadConfig('a cache is given together with store="tfrecord"', "cache")
+    if cache is not None and (split != "training" or distinct_people):
+        raise BadConfig("a cache has pairs to train on alone, and not of distinct people", "cache")
     model: Any = "siamese-conv" if distinct_people else "difference"
     config = TrainConfig(
-        model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad
-    )
+        model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad,
+        cache=str(cache or ""),
+    )  # fmt: skip
     index, plan, people = prepare(Path(data), config)
+    if cache is not None:
+        records = open_training_cache(Path(cache), index, plan, people, config)
+        batches = max(1, min(pairs or TRAINING_PAIRS, records.pairs) // batch_size)
+        cached = _epochs_of_cache(records, batch_size, batches, seed)
+        return _images(cached, FileStore(index, plan), image_size, batches)
     images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
     first = index.first
     blocks: Blocks
@@ -124,8 +144,7 @@ def pairs_dataset(
         fixed = distinct_pairs(first, held_out, pairs or HELD_OUT_PAIRS, seed)
         batches = -(-len(fixed) // batch_size)
         blocks = lambda: iter([fixed])  # noqa: E731
-    dataset = _images(make_dataset(images, blocks, batch_size), images, image_size)
-    return dataset.apply(tf.data.experimental.assert_cardinality(batches))
+    return _images(make_dataset(images, blocks, batch_size), images, image_size, batches)
 
 
 def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:
@@ -140,8 +159,23 @@ def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:
     return blocks
 
 
-def _images(batches: tf.data.Dataset, store: Store, image_size: int) -> tf.data.Dataset:
-    """Turn batches of the pipeline into ((left, right), genuine)."""
+def _epochs_of_cache(
+    records: RecordStore, batch_size: int, batches: int, seed: int
+) -> tf.data.Dataset:
+    """Return a dataset that reads the next `batches` of a cache each time it is iterated."""
+    epochs = itertools.count()
+    first_step = tf.data.Dataset.from_generator(
+        lambda: iter([next(epochs) * batches]), output_signature=tf.TensorSpec([], tf.int64)
+    )
+    return first_step.flat_map(
+        no_autograph(lambda step: records.batches(batch_size, seed, step).take(batches))
+    )
+
+
+def _images(
+    dataset: tf.data.Dataset, store: Store, image_size: int, batches: int
+) -> tf.data.Dataset:
+    """Turn a known number of batches of the pipeline into ((left, right), genuine)."""
 
     def sides(batch: dict[str, tf.Tensor]) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
         crops = tf.cast(store.gather(batch["images"], *store.arrays), tf.float32)
@@ -149,7 +183,8 @@ def _images(batches: tf.data.Dataset, store: Store, image_size: int) -> tf.data.
         left, right = tf.split(resized, 2)
         return (left, right), tf.cast(batch["genuine"], tf.float32)
 
-    return load_ahead(batches, sides)
+    counted = tf.data.experimental.assert_cardinality(batches)
+    return load_ahead(dataset, sides).apply(counted)
 
 
 class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]

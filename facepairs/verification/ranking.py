@@ -2,13 +2,12 @@
 
 import csv
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from facepairs.bundles.rates import OperatingPoint, gallery_point
-from facepairs.data.index import READABLE, walk
+from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
 from facepairs.support import console
 from facepairs.support.atomic import atomic_file
@@ -158,7 +157,8 @@ def rank_folder(
     (own,) = reader.read([(str(photo), photo)])
     if own.error:
         raise own.error
-    names = sorted(_find_images(folder, photo))
+    itself = os.path.realpath(photo)
+    names = sorted(n for n in photos_below(folder) if os.path.realpath(folder / n) != itself)
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(READABLE)})")
 
@@ -195,18 +195,3 @@ def _matches(one: Match, point: OperatingPoint) -> bool | None:
     if one.same_content or point.threshold is None:
         return None
     return one.score >= point.threshold
-
-
-def _find_images(folder: Path, photo: Path) -> Iterator[str]:
-    """Yield the paths below a folder of files with an image's suffix, except the photo itself."""
-
-    def refuse(error: OSError) -> None:
-        if error.filename == os.fspath(folder):
-            raise BadData(f"{folder}: {error.strerror}; give a folder of photos") from None
-
-    own = os.path.realpath(photo)
-    for place, files in walk(folder, refuse):
-        for name in files:
-            path = place / name
-            if name.lower().endswith(READABLE) and os.path.realpath(path) != own:
-                yield path.relative_to(folder).as_posix()

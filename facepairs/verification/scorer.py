@@ -184,7 +184,8 @@ class Scorer(ABC):
         return self._score_crops(left, right)
 
     def _score_crops(self, left: Crop, right: Crop) -> ScoreArray:
-        return self.compare(self.embed(left), self.embed(right))
+        rows = self.embed(np.concatenate([left, right]))  # one call of the network for one pair
+        return self.compare(rows[: len(left)], rows[len(left) :])
 
     @abstractmethod
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:

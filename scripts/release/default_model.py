@@ -45,10 +45,11 @@ from facepairs.evaluation.fitting import (
     default_promise,
     fit_logistic,
 )
+from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.lookalikes import find_clusters
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.pair_scores import embed_images
+from facepairs.evaluation.pair_scores import FaceHeap, embed_images
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.align import AlignedFace
@@ -240,7 +241,8 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         table = pairs.errors(wanted, MEASURED_ON)
         test = people_of(index, lists, "peopleDevTest.txt")
         small = small_faces(verifier, index, test, cluster)
-    errors: ErrorTable = msgspec.structs.replace(table, small_faces=small)
+    grouping = measure_grouping([FaceHeap(embeddings, person)], table)
+    errors: ErrorTable = msgspec.structs.replace(table, small_faces=small, grouping=grouping)
     promise = default_promise(rows, balanced, errors)
     decided = next(row.threshold for row in rows if row.max_fmr == promise)
     assert decided is not None

@@ -19,8 +19,7 @@ from python_reference import PYTHON_MARKER, with_python
 
 from facepairs.cli.main import EVERYWHERE, build_command
 from facepairs.config import TEMPLATE, TrainConfig
-from facepairs.server.openapi import ERRORS, meaning, openapi, type_in_words
-from facepairs.server.routes import ROUTES
+from facepairs.server.routes import ERRORS, ROUTES, openapi
 from facepairs.support.validation import find_problem
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
@@ -66,8 +65,8 @@ def routes() -> str:
         if route.takes:
             schema = schemas[route.takes.__name__]
             rows = [
-                f"| `{name}` | {type_in_words(field)} | "
-                f"{'yes' if name in schema.get('required', ()) else ''} | {meaning(field)} |"
+                f"| `{name}` | {_type_in_words(field)} | "
+                f"{'yes' if name in schema.get('required', ()) else ''} | {_meaning(field)} |"
                 for name, field in schema["properties"].items()
             ]
             head = "| field | type | required | meaning |\n| --- | --- | --- | --- |"
@@ -80,8 +79,25 @@ def routes() -> str:
 
 def _fields(schema: dict[str, Any]) -> str:
     """Return what a type is, and its fields."""
-    fields = (f"`{name}` ({type_in_words(kind)})" for name, kind in schema["properties"].items())
+    fields = (f"`{name}` ({_type_in_words(kind)})" for name, kind in schema["properties"].items())
     return f"{schema['description']} Fields: {', '.join(fields)}."
+
+
+def _meaning(field: dict[str, Any]) -> str:
+    """Return a field's description, which for a nullable one belongs to its type."""
+    described = [field, *field.get("anyOf", ()), field.get("items", {})]
+    return next((one["description"] for one in described if "description" in one), "")
+
+
+def _type_in_words(field: dict[str, Any]) -> str:
+    """Return a field's type in a word or two."""
+    if "anyOf" in field:
+        return " or ".join(_type_in_words(one) for one in field["anyOf"])
+    if "$ref" in field:
+        return str(field["$ref"]).rpartition("/")[2]
+    if field.get("type") == "array":
+        return f"list of {_type_in_words(field.get('items') or {})}"
+    return str(field.get("type", "any"))
 
 
 def _commands(command: Any, path: list[str]) -> Iterator[tuple[str, Any]]:

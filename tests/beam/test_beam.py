@@ -1,7 +1,6 @@
 """Passes on Beam give the results of threads, and name in one line what went wrong."""
 
 import errno
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +17,6 @@ from facepairs.beam import runner as runner_module
 from facepairs.beam.runner import choose_map
 from facepairs.beam.score_list import score_list_at
 from facepairs.bundles.rates import operating_point
-from facepairs.cli.main import main
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
 from facepairs.support.console import showing
 from facepairs.support.parallel import thread_map
@@ -66,11 +64,9 @@ def divided(number: int) -> float:
 @pytest.mark.parametrize("elements", [1, 7, 4096])
 def test_results_are_in_the_order_of_the_items(monkeypatch, elements):
     monkeypatch.setattr(runner_module, "MAX_ELEMENTS", elements)
-    assert list(choose_map(DIRECT, ())(squared, range(50))) == [n * n for n in range(50)]
-
-
-def test_no_items_give_no_results():
-    assert list(choose_map(DIRECT, ())(squared, [])) == []
+    run = choose_map(DIRECT, ())
+    assert list(run(squared, range(50))) == [n * n for n in range(50)]
+    assert list(run(squared, [])) == []
 
 
 def test_an_error_of_the_work_is_raised_to_the_caller():
@@ -107,18 +103,6 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
 def test_a_wrong_runner_or_option_is_one_clear_error(runner, options, message):
     with pytest.raises(BadConfig, match=message):
         choose_map(runner, options)
-
-
-def test_without_beam_the_error_names_the_command_that_installs_it(monkeypatch, photos, capsys):
-    monkeypatch.setitem(sys.modules, "apache_beam", None)
-    with pytest.raises(SystemExit) as caught:
-        main(["cache", "build", str(photos), "--out", "c", "--pair-count", "9", "--runner", DIRECT])
-    assert caught.value.code == 2
-    error = capsys.readouterr().err
-    assert (
-        error == "facepairs: error: --runner DirectRunner needs Apache Beam: "
-        "pip install 'facepairs[beam]'\n"
-    )
 
 
 def test_without_a_runner_the_work_is_done_in_threads():

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 from processes.command_line import in_process
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.images.crop import CropSpec
 from facepairs.verification.verifier import Verifier
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -30,23 +28,6 @@ def test_a_golden_bundle_gives_the_same_verdicts(kind):
         assert verdict.score == pytest.approx(wanted["score"], abs=1e-4)
         assert verdict.probability == pytest.approx(wanted["probability"], abs=1e-3)
         assert verdict.same == wanted["same"]
-
-
-def test_a_golden_manifest_is_understood():
-    bundle = Bundle.open(GOLDEN / "pair")
-    assert bundle.raw["schema"] == 4
-    assert (bundle.kind, bundle.model, bundle.network.inputs) == (
-        "pair",
-        "pixels",
-        ("left", "right"),
-    )
-    assert bundle.framing == CropSpec(250, 112)
-    assert [entry.max_fmr for entry in bundle.thresholds] == [0.1, 0.01, 0.001]
-    assert bundle.training.protocol == "heldout"
-    assert {len(bundle.identities.training), len(bundle.identities.calibration)} == {8, 10}
-    assert 0 <= bundle.calibration.ece <= 1
-    known = Bundle.open(GOLDEN / "embedding")
-    assert known.knows(["Ann", "Bé", "Cyd", "Dan"]).tolist() == [True, True, True, False]
 
 
 @pytest.mark.parametrize("schema", [0, 3, 5])

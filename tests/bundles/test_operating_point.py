@@ -1,13 +1,11 @@
 import math
 
 import msgspec
-import numpy as np
 import pytest
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate, gallery_point, operating_point
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.verification.verifier import Verifier
 
 FULL = {
     "threshold": 0.25,
@@ -106,11 +104,6 @@ def test_rates_are_said_in_words(rate, words):
     assert Rate(rate[0], rate[1:]).one_in() == words
 
 
-def test_an_entry_keeps_the_fields_of_its_row():
-    for row in (FULL, REFUSED):
-        assert msgspec.json.decode(msgspec.json.encode(Model(row).thresholds[0])) == row
-
-
 @pytest.mark.parametrize(
     ("thresholds", "given"),
     [
@@ -127,16 +120,6 @@ def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
     with pytest.raises(BadConfig) as caught:
         operating_point(Model(*thresholds), **given)
     assert set(given) <= set(caught.value.arguments)
-
-
-def test_verify_takes_a_target_fmr(make_bundle):
-    verifier = Verifier.load(
-        make_bundle(thresholds=(msgspec.convert(FULL, OperatingPoint),)).folder
-    )
-    face = np.zeros((32, 32, 3), np.uint8)
-    assert verifier.verify(face, face, max_fmr=0.01).threshold == 0.25
-    with pytest.raises(BadConfig):
-        verifier.verify(face, face, threshold=0.0, max_fmr=0.01)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,14 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from filelock import FileLock
+from PIL import Image
 from processes.command_line import in_process
+from tiny.bundles import FRAME_PX, error_table, tiny_bundle
+
+from facepairs.bundles.rates import OperatingPoint
 
 SMALL = """
 model = "siamese-small"
@@ -33,6 +38,25 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="session")
+def cosine_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle that takes whole images and promises FMR .01."""
+    out = tmp_path_factory.mktemp("cosine") / "bundle"
+    points = (OperatingPoint(0.75, max_fmr=0.01),)
+    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=points).folder
+
+
+@pytest.fixture(scope="session")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four images of noise and a file that is none."""
+    folder = tmp_path_factory.mktemp("noise")
+    for number in range(4):
+        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / "broken.jpg").write_bytes(b"no image")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("settings") / "small.toml"
     path.write_text(SMALL)
@@ -41,60 +65,24 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese-small`, whose local descriptors are fitted roughly."""
+    """A short training of `siamese-small`, once for all processes of pytest-xdist.
+
+    Its local descriptors are fitted roughly.
+    """
     from facepairs.training import fisher
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fisher, "ITERATIONS", 2)
-        patch.setattr(fisher, "SAMPLE_IMAGES", 20)
-        return train_once(faces, settings, tmp_path_factory)
-
-
-@pytest.fixture(
-    scope="session", params=["difference", pytest.param("siamese", marks=pytest.mark.slow)]
-)
-def short_settings(
-    request: pytest.FixtureRequest,
-    difference_settings: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
-    if request.param == "difference":
-        return difference_settings
-    path = tmp_path_factory.mktemp("settings") / f"{request.param}.toml"
-    text = difference_settings.read_text()
-    path.write_text(text.replace("difference", request.param).replace("crop_px = 64", ""))
-    return path
-
-
-@pytest.fixture(scope="session")
-def short_run(
-    request: pytest.FixtureRequest,
-    faces: Path,
-    short_settings: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Any:
-    """A shorter training; its folder and its bundle."""
-    if short_settings.stem == "difference":
-        return request.getfixturevalue("difference_run")
-    return train_once(faces, short_settings, tmp_path_factory)
-
-
-def train_once(
-    faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory, *options: str
-) -> Run:
-    """Train with some settings, once for all processes of pytest-xdist."""
     from facepairs.training.inputs import data as training_data
 
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
-    folder, printed = shared / f"{settings.stem}-run", shared / f"{settings.stem}-run.json"
-    with FileLock(f"{folder}.lock"):
+    folder, printed = shared / "small-run", shared / "small-run.json"
+    with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as patch:
         if not printed.exists():
-            words = ("train", faces, "--out", folder, "--config", settings, *options, "--json")
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
-                done = in_process(*words, check=0)
+            patch.setattr(fisher, "ITERATIONS", 2)
+            patch.setattr(fisher, "SAMPLE_IMAGES", 20)
+            patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
+            words = ("train", faces, "--out", folder, "--config", settings, "--json")
+            done = in_process(*words, check=0)
             printed.write_text(json.dumps([json.loads(done.stdout), done.stderr]))
     report, messages = json.loads(printed.read_text())
     return Run(folder, report, messages)

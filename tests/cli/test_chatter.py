@@ -33,54 +33,43 @@ pairs_per_epoch = 64
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chatter")
-    write_synthetic_faces(folder / "faces", people=40, images=3, seed=2, size_px=125)
-    write_synthetic_faces(folder / "bad", people=40, images=3, seed=2, size_px=125)
-    first = min((folder / "bad").glob("*/*.jpg"))
+    for name in ("faces", "bad"):
+        write_synthetic_faces(folder / name, people=40, images=3, seed=2, size_px=125)
+    first, *others = sorted((folder / "bad").glob("*/*.jpg"))
     first.write_bytes(first.read_bytes()[:900])
-    pairs = [f"{p.parent.name}/{p.name}" for p in sorted((folder / "bad").glob("*/*.jpg"))[:8]]
-    rows = [f"{left},{right}" for left in pairs for right in pairs]
     (folder / "short.toml").write_text(SHORT)
-    (folder / "pairs.csv").write_text("\n".join(["left,right", *rows]) + "\n")
+    (folder / "pairs.csv").write_text(f"left,right\n{first},{others[0]}\n{others[0]},{others[1]}\n")
     return folder
-
-
-def quiet(*words, check):
-    done = facepairs(*words, check=check)
-    odd = [line for line in done.stderr.splitlines() if not line.startswith(OWN)]
-    assert not odd, odd
-    return done
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_no_command_prints_output_of_libraries(place, tmp_path):
-    faces, bad, run = place / "faces", place / "bad", tmp_path / "run"
-    bundle = run / "bundle"
-    train = ("--config", place / "short.toml")
-    quiet("data", "synth", "--out", tmp_path / "drawn", "--people", 2, "--photos", 2, check=0)
-    quiet("data", "check", faces, check=0)
-    quiet("data", "check", bad, check=1)
-    quiet("train", bad, "--out", tmp_path / "refused", check=2)
-    quiet("train", bad, "--skip-bad", "--out", run, *train, check=0)
-    quiet("train", faces, "--out", run, *train, check=2)
-    quiet("info", bundle, check=0)
-    report = tmp_path / "report.html"
-    quiet("evaluate", bundle, "default", faces, "--report", report, check=0)
-    quiet("evaluate", bundle, bad, check=None)
-    quiet("calibrate", "default", faces, "--out", tmp_path / "calibrated", check=0)
-    cache = tmp_path / "cache"
-    quiet("cache", "build", faces, "--out", cache, "--pair-count", 64, *train, check=0)
-    quiet("cache", "check", cache, check=0)
-    photos = sorted(str(path) for path in faces.glob("*/*.jpg"))
-    quiet("verify", photos[0], photos[1], "--show", tmp_path / "verdict.png", check=None)
-    pairs = ("--pairs", place / "pairs.csv", "--root", bad)
-    quiet("verify", *pairs, "--out", tmp_path / "scores.csv", check=1)
-    quiet("search", photos[0], bad, check=1)
-    for form in ("onnx", "litert"):
-        quiet("export", bundle, "--out", tmp_path / form, "--format", form, "--json", check=0)
-    heard = facepairs(
-        "export", bundle, "--out", tmp_path / "again", "--format", "litert", "--json", check=0,
-        env={**os.environ, "FACEPAIRS_VERBOSE": "1"},
-    )  # fmt: skip
+    faces, bad, run, bundle = (place / "faces", place / "bad", tmp_path / "run",
+                               tmp_path / "run/bundle")  # fmt: skip
+    train, photos = ("--config", place / "short.toml"), sorted(faces.glob("*/*.jpg"))
+    export = ("export", bundle, "--format", "litert", "--json", "--out")
+    for words, code in (
+        (("data", "synth", "--out", tmp_path / "drawn", "--people", 2, "--photos", 2), 0),
+        (("data", "check", faces), 0),
+        (("data", "check", bad), 1),
+        (("train", bad, "--out", tmp_path / "refused"), 2),
+        (("train", bad, "--skip-bad", "--out", run, *train), 0),
+        (("train", faces, "--out", run, *train), 2),
+        (("info", bundle), 0),
+        (("evaluate", bundle, "default", faces, "--report", tmp_path / "report.html"), 0),
+        (("evaluate", bundle, bad), None),
+        (("calibrate", "default", faces, "--out", tmp_path / "calibrated"), 0),
+        (("cache", "build", faces, "--out", tmp_path / "cache", "--pair-count", 64, *train), 0),
+        (("verify", *photos[:2], "--show", tmp_path / "verdict.png"), None),
+        (("score", place / "pairs.csv", "--out", tmp_path / "scores.csv"), 1),
+        (("search", photos[0], bad), 1),
+        (("export", bundle, "--out", tmp_path / "onnx"), 0),
+        ((*export, tmp_path / "litert"), 0),
+    ):
+        lines = facepairs(*words, check=code).stderr.splitlines()
+        assert [line for line in lines if not line.startswith(OWN)] == [], words
+    verbose = {**os.environ, "FACEPAIRS_VERBOSE": "1"}
+    heard = facepairs(*export, tmp_path / "again", check=0, env=verbose)
     assert "tensorflow" in heard.stderr.lower()
     assert json.loads(heard.stdout)["format"] == "litert"

@@ -53,21 +53,6 @@ def test_several_are_compared_in_a_table(world):
     assert "balanced accuracy" in lines[5]
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["{root}/run", "--pairs", "x.csv"], "(--pairs)"),
-        (["{root}/scores.csv", "--skip-bad"], "(--skip-bad)"),
-        (["{root}/scores.csv", "--report", "report.pdf"], "--report"),
-    ],
-)
-def test_mistakes_get_one_line(world, words, why):
-    done = evaluate(*(str(word).format(root=world) for word in words), check=2)
-    assert done.stdout == ""
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert why in done.stderr
-
-
 def test_a_bundle_beside_a_scores_file_of_its_own(world, make_bundle, tmp_path):
     """A verifier's scores, written and compared with itself: no difference whatever."""
     scores, bundle = tmp_path / "own.csv", make_bundle("embedding").folder

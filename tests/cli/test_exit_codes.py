@@ -36,7 +36,7 @@ def test_closed_streams_change_no_verdict(photos, closed):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("words", [("A", "A"), ("A", "A", "--json"), ("A", "no.jpg", "--json")])
+@pytest.mark.parametrize("words", [("A", "A"), ("A", "no.jpg", "--json"), ("--help",)])
 @pytest.mark.parametrize("where", [">/dev/full", ">/dev/full 2>&1", ">/dev/full 2>&-"])
 def test_a_verdict_that_cannot_be_written_is_an_error(photos, words, where):
     assert run(photos, where, *words) == 2
@@ -51,17 +51,13 @@ def test_a_reader_that_is_gone_is_an_error(photos, both):
 
 
 def test_no_arguments_show_the_help():
-    done = facepairs(check=2)
-    assert "verify" in done.stdout
+    assert "verify" in facepairs(check=2).stdout
 
 
 def test_the_size_of_photos_is_an_option_of_every_command(photos):
     for words in (("--max-megapixels", "1"), ("--max-megapixels=1",)):
         facepairs("verify", photos["A"], photos["B"], *words, check=0)
         facepairs(*words, "verify", photos["A"], photos["B"], check=0)
-    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "few", check=2)
-    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", check=2)
-    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "0", check=2)
 
 
 @pytest.mark.parametrize("where", ["", "2>&-", ">&- 2>&-", "2>/dev/full", ">/dev/full 2>&1"])

@@ -60,10 +60,6 @@ def test_in_a_log_file_it_is_a_line_every_30_seconds(monkeypatch):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_short_phase_prints_nothing(monkeypatch, terminal):
+def test_a_short_phase_prints_nothing_and_json_has_no_progress(monkeypatch, terminal):
     assert shown(monkeypatch, terminal, 1) == ""
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_with_json_nothing_is_shown(monkeypatch, terminal):
     assert shown(monkeypatch, terminal, 100, as_json=True) == ""

@@ -65,22 +65,6 @@ def test_json_always_has_the_errors(known, older, drawn):
         assert (values["prior"], values["schema"]) == (0.5, 3)
 
 
-def test_an_older_bundle_says_that_its_errors_are_unknown(older, drawn):
-    done = verify(*drawn[:2], "--bundle", older)
-    assert "errors       unknown: " in done.stdout
-    assert f"facepairs calibrate {older} photos/" in done.stderr
-
-
-def test_between_same_and_different_a_verdict_is_not_confirmed(known, drawn):
-    score = json.loads(verify(*drawn[:2], "--bundle", known, "--json").stdout)["score"]
-    words = (*drawn[:2], "--bundle", known, "--threshold", 1, "--prior")
-    unsure = verify(*words, 0.999999999999, check=1).stdout
-    assert "not confirmed: more likely one person than two, but not by this standard" in unsure
-    assert "different people" in verify(*words, 0.000000001, check=1).stdout
-    done = verify(*words[:-2], score, "--prior", 0.000000001, check=0)
-    assert "warning: by the probability these are more likely two people" in done.stderr
-
-
 def test_the_included_model_says_where_its_errors_were_measured(known, drawn):
     note = "facepairs calibrate default photos/ --out mine"
     for words in (("verify", *drawn[:2]), ("search", drawn[0], drawn[0].parent)):
@@ -99,30 +83,3 @@ def test_thresholds_on_demand(known, drawn):
         assert json.loads(done.stdout)["operating_point"]["threshold"] == float(threshold)
     point = json.loads(verify(*both, "--max-fmr", "0.01", "--json").stdout)["operating_point"]
     assert (point["max_fmr"], point["threshold"]) == (0.01, 0.75)
-
-
-@pytest.mark.parametrize(
-    ("options", "kind"),
-    [
-        (["--max-fmr", "0.02"], "config"),
-        (["--max-fmr", "0.01", "--threshold", "0"], "config"),
-        (["--threshold", "nan"], "config"),
-        (["--threshold", "90"], "config"),
-        (["--prior", "1"], "config"),
-        (["--face", "0"], "usage"),
-        (["--face", "1", "--face", "1", "--face", "1"], "usage"),
-        (["--face", "3"], "config"),
-        (["c.png"], "usage"),
-        (["--show", "a.doc"], "data"),
-    ],
-)
-def test_misuse_is_one_line_and_exit_2(known, drawn, tmp_path, monkeypatch, options, kind):
-    monkeypatch.chdir(tmp_path)
-    words = (*drawn[:2], "--bundle", known, *options)
-    assert json.loads(verify(*words, "--json", check=2).stdout)["error"]["kind"] == kind
-    assert len(verify(*words, check=2).stderr.splitlines()) == 1
-
-
-def test_one_photo_is_not_enough(drawn):
-    for words in ((), drawn[:1]):
-        assert len(verify(*words, check=2).stderr.splitlines()) == 1

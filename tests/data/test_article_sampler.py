@@ -36,16 +36,3 @@ def test_impostor_pairs_are_those_of_pair_sampler():
     assert np.array_equal(theirs.left[apart], ours.left[apart])
     assert np.array_equal(theirs.right[apart], ours.right[apart])
     assert not np.array_equal(theirs.left, ours.left)
-
-
-def test_blocks_are_functions_of_seed_and_numbers():
-    one, again, other = block(64), block(64), block(64, seed=2)
-    assert np.array_equal(one.left, again.left)
-    assert np.array_equal(one.right, again.right)
-    assert not np.array_equal(one.left, other.left)
-    assert np.array_equal(block(16).left, one.left[:16])
-
-
-def test_only_allowed_people_occur():
-    pairs = ArticleSamplerForComparison(FIRST, [2, 7, 9], 0).block(3, 4, 500)
-    assert set(OWNER[pairs.left]) | set(OWNER[pairs.right]) == {2, 7, 9}

@@ -1,6 +1,5 @@
 """FaceIndex: the same folder gives the same arrays, whatever the file system's order."""
 
-import os
 import re
 import tracemalloc
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.data.index import MADE_BY_US, READABLE, FaceIndex, StringTable
+from facepairs.data.index import MADE_BY_US, READABLE, FaceIndex
 from facepairs.errors import BadData
 
 
@@ -31,29 +30,6 @@ def test_people_and_images_are_sorted(tmp_path):
     assert index.find("Zoë/a.png") == 3
     assert index.find("Zoë/c.png") is None
     assert index.path(4).read_bytes() == b"x" * len("Zoë/b.jpg")
-
-
-def test_everything_left_out_is_named_with_a_reason(tmp_path):
-    touch(tmp_path, "Ada/1.jpg", "Ada/notes.txt", "Ada/raw.dng", "stray.jpg", "Ada/.hidden.jpg")
-    touch(tmp_path, "Ada/deeper/2.jpg", ".cache/x.jpg")
-    (tmp_path / "Empty").mkdir()
-    (tmp_path / "Loop").symlink_to(tmp_path)
-    (tmp_path / "Circle").symlink_to(tmp_path / "Circle")
-    (tmp_path / "Ada" / "round.jpg").symlink_to(tmp_path / "Ada" / "round.jpg")
-    os.mkfifo(tmp_path / "Ada" / "pipe.jpg")
-    index = FaceIndex.scan(tmp_path)
-    assert list(index.names()) == ["Ada/1.jpg"]
-    assert dict(index.skipped) == {
-        "Ada/notes.txt": "not_image",
-        "Ada/raw.dng": "unsupported",
-        "Ada/deeper": "nested_folder",
-        "Ada/pipe.jpg": "special_file",
-        "Ada/round.jpg": "symlink_loop",
-        "Circle": "symlink_loop",
-        "Empty": "empty_person",
-        "Loop": "symlink_loop",
-        "stray.jpg": "stray_file",
-    }
 
 
 def test_missing_and_empty_folders_are_refused(tmp_path):
@@ -159,18 +135,6 @@ def test_an_index_needs_few_bytes_per_image():
 
     bytes_per_image = (traced_bytes(6_000) - traced_bytes(3_000)) / 3_000
     assert bytes_per_image < 20 + 17 + (16 + 8) / 4 + 8  # and the spare capacity of arrays
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
-def test_a_string_table_behaves_like_a_list(strings):
-    table = StringTable(strings)
-    assert list(table) == strings
-    assert [table[i] for i in range(len(table))] == strings
-    assert list(table[1:]) == strings[1:]
-    if strings:
-        assert table[-1] == strings[-1]
-    with pytest.raises(IndexError):
-        table[len(strings)]
 
 
 @pytest.mark.parametrize("name", MADE_BY_US)

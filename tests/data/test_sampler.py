@@ -46,17 +46,6 @@ def test_a_larger_block_begins_with_a_smaller_one(counts, seed, size):
         assert np.array_equal(a, b[:size])
 
 
-@given(COUNTS, st.integers(0, 99))
-def test_the_order_of_calls_does_not_matter(counts, seed):
-    one = PairSampler(firsts(counts), range(len(counts)), seed)
-    other = PairSampler(firsts(counts), range(len(counts)), seed)
-    forth = [one.block(1, b, 16) for b in range(4)]
-    back = [other.block(1, b, 16) for b in reversed(range(4))][::-1]
-    for a, b in zip(forth, back, strict=True):
-        assert np.array_equal(a.left, b.left)
-        assert np.array_equal(a.right, b.right)
-
-
 def test_blocks_epochs_and_seeds_differ():
     counts = [5] * 40
     drawn = [

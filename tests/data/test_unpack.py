@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from storage.archives import tgz, zipped
+from storage.archives import tgz, tree, zipped
 
 from facepairs.data.unpack import unpack
 from facepairs.errors import BadTransfer
@@ -21,14 +21,6 @@ PHOTOS = {
     "x/Ann/2.jpg": b"two" * 2000,
     "x/Zed/1.jpg": bytes(range(256)) * 40,
 }
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize("pack", [tgz, zipped])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.evaluation.error_rates import errors_by_group, errors_of
+from facepairs.evaluation.error_rates import errors_by_group
 from facepairs.evaluation.fitting import (
     calibrate,
     fit_logistic,
@@ -14,7 +14,6 @@ from facepairs.evaluation.fitting import (
     thresholds_for,
 )
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
-from facepairs.evaluation.metrics.intervals import clopper_pearson, people_weights
 
 
 def drawn_pairs(people=200, looks=4, seed=0):
@@ -81,27 +80,6 @@ def test_errors_between_thresholds_are_never_better_than_they_are(seed):
         assert 0 <= low <= rate <= high <= 1
     strict = table.threshold_for(0.05)
     assert (score[~genuine] >= strict).mean() <= 0.05
-
-
-def test_intervals_are_wider_where_people_recur():
-    rng = np.random.default_rng(1)
-    hard = rng.random(30) < 0.2  # people who look like everybody
-    left, right = np.triu_indices(30, 1)
-    events = (hard[left] | hard[right]) & (rng.random(len(left)) < 0.5)
-    everything = np.ones(len(events), bool)
-    impostor = np.zeros(len(events), bool)
-    ([errors], drawn) = errors_of([(everything, events)], impostor, (left, right))
-    (low, high), alone = errors.fmr.interval, clopper_pearson(int(events.sum()), len(events))
-    assert errors.people == 30
-    assert drawn[:, 0].mean() == pytest.approx(events.mean(), abs=0.05)
-    ([independent], no_draws) = errors_of([(everything, events)], impostor, None)
-    assert (independent.fmr.interval, independent.fnmr, len(no_draws)) == (alone, None, 0)
-    assert low < alone[0] < alone[1] < high
-    weights = list(people_weights((left, right), 50))
-    assert all((weight >= 0).all() for weight in weights)
-    assert np.mean([weight.mean() for weight in weights]) == pytest.approx(1, abs=0.15)
-    again = list(people_weights((left, right), 50))
-    assert all((a == b).all() for a, b in zip(weights, again, strict=True))
 
 
 def test_groups_are_listed_with_the_worst_first():

@@ -5,19 +5,13 @@ import json
 import numpy as np
 import pytest
 from figures import figures_of, fold_accuracy
-from hypothesis import given
-from hypothesis import strategies as st
 from tiny.scores import invented, write_method
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.metrics.curves import auc, eer
+from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.metrics.thresholds import tar_at_far
-from facepairs.evaluation.report.table import text_of
-from facepairs.evaluation.report.tables import summaries_table
-from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 
 
@@ -58,24 +52,6 @@ def test_lfws_rule_takes_each_folds_threshold_from_the_other_folds():
     assert figures_of(genuine[:50], score[:50], {1: 5.0}, fold[:50]).lfw_accuracy is None
 
 
-def test_curve_figures_are_those_of_all_scores_together():
-    genuine, score, fold = drawn(each=200)
-    found = figures_of(genuine, score, dict.fromkeys(range(1, 11), 0.7), fold)
-    assert found.auc.value == auc(genuine, score)
-    assert found.eer == eer(genuine, score)
-    assert found.true_accepts("0.1").value == pytest.approx(
-        tar_at_far(genuine, score, 0.1).genuine_accepted / genuine.sum()
-    )
-    assert found.true_accepts("0.001") is None
-    assert "not enough pairs" in found.tar_at_far["0.001"].reason
-    accuracies = [fold_accuracy(row) for row in found.folds]
-    assert found.accuracy.value == pytest.approx(np.mean(accuracies))
-    assert found.balanced_accuracy.standard_error == pytest.approx(
-        np.std(accuracies, ddof=1) / 10**0.5
-    )
-    json.dumps(to_plain(found), allow_nan=False)
-
-
 def test_one_fold_has_no_standard_error_but_a_reason():
     genuine, score, fold = drawn(folds=1)
     found = figures_of(genuine, score, {7: 0.7}, fold + 6)
@@ -95,15 +71,6 @@ def test_ece_uses_each_folds_own_calibration():
     assert figures_of(genuine, shifted, thresholds, fold, swapped).ece > found.ece + 0.1
 
 
-@given(st.permutations(range(40)), st.floats(-2, 3))
-def test_the_order_of_pairs_does_not_matter(order, threshold):
-    genuine, score, fold = drawn(folds=4, each=10)
-    thresholds = {k: threshold + k / 10 for k in range(1, 5)}
-    one = figures_of(genuine, score, thresholds, fold)
-    other = figures_of(genuine[order], score[order], thresholds, fold[order])
-    assert one == other
-
-
 def test_a_fold_without_a_threshold_or_a_class_is_refused(tmp_path):
     folder = write_method(tmp_path / "siamese", invented())
     source = ScoreSource("view2", str(folder), "siamese")
@@ -117,20 +84,3 @@ def test_a_fold_without_a_threshold_or_a_class_is_refused(tmp_path):
         figures_of(genuine, score, {1: 0.5, 2: 0.5}, fold[:-1])
     with pytest.raises(NotEnough):
         figures_of(genuine, score, {1: 0.5, 2: 0.5}, np.where(genuine, 1, 2))
-
-
-def test_the_table_has_a_line_for_each_method():
-    genuine, score, fold = drawn(folds=2)
-    two = figures_of(genuine, score, {1: 0.7, 2: 0.7}, fold)
-    one = figures_of(genuine[:50], score[:50], {1: 0.7}, fold[:50], {1: Calibration(1, 0)})
-    table = summaries_table("method", {"pixels": two, "difference": one})
-    _, head, first, second = text_of([table]).splitlines()
-    assert head.split()[:2] == ["method", "accuracy"]
-    assert first.startswith("pixels")
-    assert (
-        f"{100 * two.accuracy.value:.2f} % ± {100 * two.balanced_accuracy.standard_error:.2f}"
-        in first
-    )
-    assert "±" not in second
-    assert "too few pairs" in first
-    assert first.index("±") > head.index("accuracy")

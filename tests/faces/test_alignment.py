@@ -41,12 +41,6 @@ def similarity(scale, angle, offset):
     return Similarity(np.array([[cos, -sin], [sin, cos]]), np.array(offset, float))
 
 
-@given(maps)
-def test_landmarks_of_the_template_are_mapped_onto_it(to_photo):
-    landmarks = to_photo(TEMPLATE)
-    assert fit_similarity(landmarks)(landmarks) == pytest.approx(TEMPLATE, abs=1e-8)
-
-
 @given(maps, noise)
 def test_the_fit_solves_the_weighted_least_squares(to_photo, noise):
     landmarks = to_photo(TEMPLATE + noise)

@@ -4,7 +4,6 @@ import math
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -103,22 +102,6 @@ def test_every_one_of_25_faces_is_found(drawn):
     assert max(distances) < 25
 
 
-def test_the_most_prominent_face_comes_first_whether_or_not_all_are_wanted(drawn):
-    picture = canvas(1200, 500)
-    for path, place in zip(
-        drawn[::2],
-        [Place(150, 250, 200), Place(560, 250, 300), Place(1000, 250, 200)],
-        strict=False,
-    ):
-        paste(picture, path, place)
-    first, *others = find_faces(picture)
-    assert first.centre == pytest.approx([560, 250], abs=25)
-    assert len(others) == 2
-    same, *_ = every = find_faces(picture, every=True)
-    assert len(every) == 3
-    assert np.array_equal(first.landmarks, same.landmarks)
-
-
 @pytest.mark.parametrize("sides_px", [(130, 134, 126, 132), (128, 140, 136, 124)])
 def test_of_faces_alike_the_same_one_comes_first(drawn, sides_px):
     picture = canvas(620, 470)
@@ -149,13 +132,6 @@ def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):
     assert face.centre == pytest.approx([1600, 1250], abs=60)
     assert face.side_px == pytest.approx(Place(0, 0, 1200).face_px, rel=0.2)
     assert np.array_equal(face.landmarks, face.landmarks.astype(np.float32))
-
-
-def test_threads_find_the_same_faces(drawn):
-    photos = [Image.open(path) for path in drawn[:8]]
-    alone = [find_faces(photo)[0].landmarks.tolist() for photo in photos]
-    with ThreadPoolExecutor(4) as pool:
-        assert [faces[0].landmarks.tolist() for faces in pool.map(find_faces, photos)] == alone
 
 
 def test_images_detected_together_do_not_influence_each_other(drawn):

@@ -9,7 +9,7 @@ from PIL import Image
 
 from facepairs.faces.alignment import TEMPLATE
 from facepairs.faces.detector import Face
-from facepairs.faces.hints import COVERED, PROFILE_YAW, TURNED_DEG, photo_hints, sharpness
+from facepairs.faces.hints import COVERED, PROFILE_YAW, TURNED_DEG, photo_hints
 from facepairs.images.crop import CropSpec, load_crop
 
 SPEC = CropSpec(250, 128)
@@ -86,12 +86,3 @@ def test_an_uncertain_face_is_named(crop):
 def test_uniform_crops_of_any_size_are_only_dark_or_bright(size_px, level):
     crop = np.full((size_px, size_px, 3), level, np.uint8)
     assert kinds(crop, size_px) <= {"dark", "bright"}
-
-
-def test_sharpness_is_half_for_a_ramp_and_high_for_noise():
-    rng = np.random.default_rng(0)
-    noise = rng.random((64, 64))
-    assert sharpness(noise) > 0.9
-    ramp = np.tile(np.linspace(0, 1, 64), (64, 1))
-    assert sharpness(ramp) == pytest.approx(0.5, abs=0.01)
-    assert sharpness(np.zeros((63, 65))) == 1

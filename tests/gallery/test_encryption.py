@@ -87,9 +87,9 @@ def test_a_plain_gallery_stays_plain(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE photos SET person = (SELECT max(id) FROM people)",  # given to somebody else
-        "UPDATE photos SET vector = (SELECT vector FROM photos ORDER BY id DESC LIMIT 1)",
-        "UPDATE people SET name = (SELECT sha256 FROM photos LIMIT 1) WHERE id = 1",
+        "UPDATE photos SET name = (SELECT max(name) FROM photos)",  # given to somebody else
+        "UPDATE photos SET vector = (SELECT vector FROM photos ORDER BY rowid DESC LIMIT 1)",
+        "UPDATE photos SET name = (SELECT sha256 FROM photos LIMIT 1)",
     ],
 )
 def test_changes_without_the_passphrase_are_found(store, change):

@@ -94,15 +94,3 @@ def test_an_error_while_filling_leaves_no_file(tmp_path):
     with pytest.raises(BadData, match="no"):
         cached_array(tmp_path / "store.npy", SHAPE, np.uint8, stop)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_raises_bad_data_and_leaves_no_file(tmp_path):
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, hard))
-    try:
-        with pytest.raises(BadData, match=r"cannot write .*store\.npy"):
-            build(tmp_path / "store.npy")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """Crops: the same bits in every store and batch, and those of verification to a tolerance."""
 
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ from PIL import Image
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadImage
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import open_photo
@@ -164,11 +166,6 @@ def test_many_images_are_decoded_in_chunks(mixed):
         assert np.array_equal(crops[:11], crops[144:])
 
 
-def test_an_empty_batch_has_no_crop(mixed):
-    load = FileStore(mixed, turned_plan(mixed, CROP)).loader(4)
-    assert load(tf.constant([], tf.int32)).shape == (0, CROP, CROP, 3)
-
-
 @pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
 @pytest.mark.parametrize("size", [4, 7])
 def test_a_damaged_image_raises_tensorflows_error(mixed, tmp_path, plan_of, size):
@@ -182,3 +179,17 @@ def test_a_damaged_image_raises_tensorflows_error(mixed, tmp_path, plan_of, size
     index.path(image).unlink()
     with pytest.raises(tf.errors.OpError, match=r"12\.jpg"):
         crops_of(store, [image] * 4, size)
+
+
+@pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
+@pytest.mark.parametrize("content", [b"damaged since", b""])
+def test_an_undecodable_image_raises_bad_data_with_its_name_and_leaves_no_file(
+    tmp_path, few_faces, plan_of, content
+):
+    root = shutil.copytree(few_faces, tmp_path / "faces")
+    index = FaceIndex.scan(root)
+    plan = plan_of(index, CROP)
+    index.path(20).write_bytes(content)
+    with pytest.raises(BadImage, match=re.escape(index.name(20))):
+        MemoryStore.build(index, plan, tmp_path / "store.npy")
+    assert [p.name for p in tmp_path.iterdir()] == ["faces"]

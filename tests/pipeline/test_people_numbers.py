@@ -37,10 +37,3 @@ def test_batches_of_every_store_number_the_people_in_the_images(faces):
                 assert np.array_equal(shown, index.person_of[images])
                 left, right = np.split(batch["people"].numpy(), 2)
                 assert np.array_equal(left == right, batch["genuine"].numpy())
-
-
-def test_batches_have_no_people_by_default(faces):
-    index = FaceIndex.scan(faces)
-    block = PairSampler(index.first, range(4), 0).block(0, 0, 4)
-    (batch,) = make_dataset(FileStore(index, whole_plan(index, 64)), lambda: iter([block]), 4)
-    assert set(batch) == {"images", "genuine"}

@@ -1,6 +1,5 @@
 """The study of ordinary photos, end to end on people who do not exist."""
 
-import importlib
 import json
 from pathlib import Path
 
@@ -11,9 +10,7 @@ from processes.script_runner import ROOT, run_script
 from tiny.bundles import tiny_bundle
 
 from facepairs.data.synth.folder import write_synthetic_faces
-from facepairs.faces.alignment import TEMPLATE, fit_similarity
 from facepairs.faces.detector import find_faces
-from facepairs.images.warp import warp
 
 SCRIPT = "scripts/studies/any_photo.py"
 
@@ -92,40 +89,3 @@ def test_a_bundle_that_takes_whole_images_is_refused(world, tmp_path):
     done = call(world, tmp_path / "study", "--json", bundle="whole")
     assert done.returncode == 2
     assert "trained on aligned faces" in json.loads(done.stdout)["error"]["message"]
-
-
-@pytest.mark.parametrize("kind", ["scene", "steep scene"])
-def test_the_place_of_a_scene_is_where_the_photo_lies(kind):
-    pictures = importlib.import_module("pictures")
-    y, x = np.mgrid[0:250, 0:250]
-    photo = np.stack([x, y, 125 + 60 * np.sin(x / 12) * np.sin(y / 12)], axis=2).astype(np.uint8)
-    other = np.zeros_like(photo)
-    low, high = pictures.TURNS_DEG[kind]
-    for number in range(8):
-        scene = pictures.make_scene(photo, other, kind, 3, number)
-        assert low <= abs(scene.turn_deg) <= high
-        assert 0.4 <= scene.scale <= 2
-        back = warp(Image.fromarray(scene.image), scene.place.inverse(), 250)[
-            60:190, 60:190
-        ].astype(int)
-        assert np.abs(back - photo[60:190, 60:190]).mean() < 3
-
-
-@pytest.mark.parametrize("angle", [90, 180, 270])
-def test_a_photo_turned_by_quarters_keeps_its_pixels(angle):
-    pictures = importlib.import_module("pictures")
-    photo = np.random.default_rng(0).integers(0, 256, (250, 250, 3)).astype(np.uint8)
-    picture = pictures.turn_by_quarters(photo, angle)
-    for x, y in ((3, 5), (200, 17)):
-        across, down = picture.place(np.array([(x, y)], np.float64))[0].round().astype(int)
-        assert (picture.image[down, across] == photo[y, x]).all()
-
-
-def test_a_cover_hides_its_part_of_the_face_alone():
-    pictures = importlib.import_module("pictures")
-    photo = np.full((250, 250, 3), 200, np.uint8)
-    hidden = pictures.cover(photo, TEMPLATE, "eyes covered").image
-    eyes, mouth = TEMPLATE[:2].round().astype(int), TEMPLATE[3:].round().astype(int)
-    assert all(hidden[y, x].max() < 30 for x, y in eyes)
-    assert all(hidden[y, x].min() == 200 for x, y in mouth)
-    assert fit_similarity(TEMPLATE).scale == pytest.approx(1)

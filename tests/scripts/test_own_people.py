@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from PIL import Image
 from processes.script_runner import run_script
 
 SCRIPT = "scripts/studies/own_people.py"
@@ -33,26 +32,6 @@ def test_every_row_is_measured_on_the_same_other_people(study):
     assert fewer < more
     assert len(test) == 48 - 24
     assert not test & more
-
-
-@pytest.mark.slow
-def test_the_same_command_goes_on(study):
-    words, out = study
-    (out / "rows" / "calibrated-024.json").unlink()
-    before = (out / "rows" / "calibrated-014.json").stat().st_mtime_ns
-    (out / "calibrated-024").rename(out / "elsewhere")
-    assert run_script(SCRIPT, *words).returncode == 0
-    assert (out / "rows" / "calibrated-014.json").stat().st_mtime_ns == before
-    assert (out / "rows" / "calibrated-024.json").exists()
-
-
-@pytest.mark.slow
-def test_grey_photos_are_tight_crops_of_one_channel(many_faces, tmp_path):
-    words = (many_faces, "--people", "6", "--methods", "calibrated", "--grey", "--out", tmp_path)
-    assert run_script(SCRIPT, *words).returncode == 0
-    photo = next((tmp_path / "own-006").glob("*/*.png"))
-    with Image.open(photo) as image:
-        assert (image.mode, image.size) == ("L", (96, 96))
 
 
 def test_too_few_people_are_refused(many_faces, tmp_path):

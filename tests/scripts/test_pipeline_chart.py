@@ -3,7 +3,6 @@
 import re
 import runpy
 
-import pytest
 from processes.script_runner import ROOT
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts/benchmarks/pipeline_chart.py"))
@@ -17,8 +16,3 @@ def test_the_chart_is_up_to_date_and_shows_every_row():
     published = re.findall(r"^\| \**`[\w-]+`.*?\| ([\d,]+) \(", table, re.MULTILINE)
     assert len(published) == drawn.count("<circle") == 9
     assert all(f">{figure}</text>" in drawn for figure in published)
-
-
-def test_a_page_without_the_tables_is_refused():
-    with pytest.raises(SystemExit, match="no table of pipelines"):
-        SCRIPT["chart"]("no table")

@@ -72,43 +72,32 @@ def test_the_version_stands_in_every_file(script, tree):
 
 @pytest.mark.parametrize("version", ["next", "v0.2.0", "0.2.0.dev0", "0.2.0+mine", "00.2"])
 def test_only_versions_of_releases_are_taken(script, tree, version):
-    with pytest.raises(SystemExit, match=r"use one such as 0\.2\.0"):
+    with pytest.raises(SystemExit, match=r"0\.2\.0"):
         script.check(tree.path, version)
 
 
-def test_a_tag_is_never_moved(script, tree):
+def test_a_tag_is_never_moved_and_changes_are_committed_first(script, tree):
     subprocess.run([*tree.git, "tag", "v0.9.0"], check=True)
-    with pytest.raises(SystemExit, match="exists already"):
+    with pytest.raises(SystemExit, match="exists"):
         script.check(tree.path, "0.9.0")
-
-
-def test_changes_are_committed_first(script, tree):
     (tree.path / "notes.txt").write_text("a")
-    with pytest.raises(SystemExit, match=r"commit these first:\n\?\? notes.txt"):
-        script.check(tree.path, "0.9.0")
+    with pytest.raises(SystemExit, match=r"\?\? notes.txt"):
+        script.check(tree.path, "0.9.1")
 
 
-def test_an_empty_changelog_or_a_failing_check_changes_nothing(script, tree):
+def test_an_empty_changelog_or_a_failing_build_or_hook_changes_nothing(script, tree, monkeypatch):
     changelog = tree.path / script.CHANGELOG
-    changelog.write_text("# Changelog\n\n## Unreleased\n")
-    subprocess.run([*tree.git, "commit", "--quiet", "-am", "empty"], check=True)
-    with pytest.raises(SystemExit, match="write what is new under"):
-        script.release(tree.path, "0.9.0", DAY)
-    changelog.write_text("# Changelog\n\n## Unreleased\n\n- New.\n")
-    subprocess.run([*tree.git, "commit", "--quiet", "-am", "full"], check=True)
-    with pytest.raises(SystemExit, match="failed: python -m build"):  # nothing to build here
-        script.release(tree.path, "0.9.0", DAY)
-    shutil.rmtree(tree.path / "dist", ignore_errors=True)
-    assert script.git(tree.path, "status", "--porcelain") == ""
-    assert script.git(tree.path, "tag") == ""
-
-
-def test_a_hook_that_refuses_the_commit_changes_nothing(script, tree, monkeypatch):
-    monkeypatch.setattr(script, "build", lambda *_: None)  # there is nothing to build here
     hook = tree.path / ".git/hooks/pre-commit"
+    for content, why in (("", "write what is new"), ("\n- New.\n", "failed: python -m build")):
+        changelog.write_text(f"# Changelog\n\n## Unreleased\n{content}")
+        subprocess.run([*tree.git, "commit", "--quiet", "-am", "new"], check=True)
+        with pytest.raises(SystemExit, match=why):  # there is nothing to build here
+            script.release(tree.path, "0.9.0", DAY)
+    shutil.rmtree(tree.path / "dist", ignore_errors=True)
+    monkeypatch.setattr(script, "build", lambda *_: None)
     hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
     hook.chmod(0o755)
-    with pytest.raises(SystemExit, match="git commit: not today"):
+    with pytest.raises(SystemExit, match="not today"):
         script.release(tree.path, "0.9.0", DAY)
     assert script.git(tree.path, "status", "--porcelain") == ""
     assert script.git(tree.path, "tag") == ""

@@ -13,7 +13,6 @@ from PIL import Image
 from facepairs.bench.job import Job
 from facepairs.bench.rows import Settings, Spec
 from facepairs.bench.worker import row_function, run_worker
-from facepairs.images.crop import CropSpec, load_crop
 
 FOLDER = Path(__file__).parents[2] / "scripts" / "benchmarks"
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
@@ -74,11 +73,3 @@ def test_rivals_that_need_no_package_run_in_a_worker(rivals, spec):
     result = run_worker(replace(spec, settings=settings))
     assert result.failed == ""
     assert result.pairs_per_s > 0
-
-
-def test_pillow_crops_the_square_that_training_crops(rivals, spec, tmp_path):
-    crop = importlib.import_module("pillow_draft_rows").crop
-    ramp = np.add.outer(np.arange(250), np.arange(300)) % 256
-    path = tmp_path / "ramp.png"
-    Image.fromarray(np.stack([ramp] * 3, axis=2).astype(np.uint8)).save(path)
-    assert (crop(str(path), Job(spec)) == load_crop(path, CropSpec(250, 112))).all()

@@ -15,8 +15,7 @@ from processes.command_line import in_process
 
 from facepairs import Verifier
 from facepairs.bundles.rates import ErrorTable
-from facepairs.server.openapi import openapi
-from facepairs.server.routes import ROUTES
+from facepairs.server.routes import ROUTES, openapi
 
 DESCRIPTION = json.loads(json.dumps(openapi()))
 
@@ -217,7 +216,7 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
         ),
         (
             {"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "abc"}},
-            "max_fmr: Expected a number, got a text",
+            "max_fmr: Expected `float | null`, got `str`",
         ),
     ],
 )
@@ -264,11 +263,6 @@ def test_the_description_names_every_route(client, ask):
     named = {(method.upper(), path) for path, operations in description["paths"].items()
              for method in operations}  # fmt: skip
     assert named == {(route.method, route.path) for route in ROUTES}
-    page = client.get("/docs")
-    for route in ROUTES:
-        assert f"<code>{route.method} {route.path}</code>" in page.text
-    assert "http://" not in page.text
-    assert "https://" not in page.text
     validator().check_schema({"components": description["components"]})
     assert ask("GET", "/readyz") == {"status": "ready"}
     assert client.get("/healthz").json() == {"status": "ok"}

@@ -1,45 +1,32 @@
-"""The commands that are killed or squeezed: how each starts and resumes, what it must leave."""
+"""The commands that are killed or squeezed: how each starts or goes on, what it must leave."""
 
 import hashlib
 import json
 import shutil
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 from drawn.view2 import write_lists
 from PIL import Image
 from processes.checkpoints import saved_digest
 
 from facepairs.data.synth.folder import write_synthetic_faces
-from stress.processes import Work, command_line, run
+from stress.processes import Work, command_line
 
-PEOPLE, PHOTOS, COPIES = 24, 4, 3
-TRAIN_TOML = """model = "difference"
-epochs = 2
+PEOPLE, PHOTOS, COPIES, DRAWN = 24, 4, 3, 60
+TRAIN_TOML = """epochs = 2
 pairs_per_epoch = 96
 batch_size = 16
-image_size = 64
 """
-VIEW2_TOML = """\
-[difference]
-epochs = 1
-pairs_per_epoch = 96
-batch_size = 16
-calibration_share = 0.4
-"""
+VIEW2_TOML = f"[difference]\n{TRAIN_TOML}calibration_share = 0.4\n"
 PROMISES = ("measured.json", "identities.json")
 FOLD_KEYS = ("balanced_threshold", "calibration", "scores_sha256")
 
 
 class Broken(Exception):
     """An output is neither complete nor absent."""
-
-
-def _nothing(place: Path) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -49,26 +36,21 @@ class Job:
     Attributes:
         name: Its name.
         outputs: Patterns of what it writes there.
-        start: Returns the work from the beginning.
+        words: Returns its words, from the beginning or, in a folder where it was stopped, to go on.
         is_complete: Whether the output is complete; False if it is absent. Raises otherwise.
         content: Returns what must equal that of an undisturbed run.
-        resume: Returns the work that goes on after a kill; by default the same as `start`.
         replaces: Whether an old output may be there.
-        set_up: Puts into the folder what the work starts from.
     """
 
     name: str
     outputs: tuple[str, ...]
-    start: Callable[[Path], Work]
+    words: Callable[[Path], tuple[object, ...]]
     is_complete: Callable[[Path], bool]
     content: Callable[[Path], object]
-    resume: Callable[[Path], Work] | None = None
     replaces: bool = False
-    set_up: Callable[[Path], object] = _nothing
 
-    def again(self, place: Path) -> Work:
-        """Return the work that goes on after a kill."""
-        return (self.resume or self.start)(place)
+    def work(self, place: Path) -> Work:
+        return command_line(*self.words(place))
 
     def clear(self, place: Path) -> None:
         """Remove the outputs, and nothing else."""
@@ -82,8 +64,8 @@ def prepare(base: Path) -> None:
     faces, many = base / "faces", base / "many"
     if many.exists():
         return
-    if not faces.exists():
-        write_synthetic_faces(faces, PEOPLE, PHOTOS, seed=5)
+    shutil.rmtree(faces, ignore_errors=True)
+    write_synthetic_faces(faces, PEOPLE, PHOTOS, seed=5)
     part = base / "many.part"
     for photo in sorted(faces.glob("*/*.jpg")):
         (part / photo.parent.name).mkdir(parents=True, exist_ok=True)
@@ -93,13 +75,14 @@ def prepare(base: Path) -> None:
     names = [str(path.relative_to(part)) for path in sorted(part.glob("*/*.jpg"))]
     rows = [f"{one},{other},0" for one, other in zip(names, names[::-1], strict=True)]
     (base / "pairs.csv").write_text("\n".join(["left,right,genuine", *rows]) + "\n")
-    (base / "train.toml").write_text(TRAIN_TOML)
+    for model in ("difference", "siamese-small"):
+        size = {"difference": 64, "siamese-small": 96}[model]
+        settings = f'model = "{model}"\nimage_size = {size}\n{TRAIN_TOML}'
+        (base / f"{model}.toml").write_text(settings)
     (base / "view2.toml").write_text(VIEW2_TOML)
+    shutil.rmtree(base / "sets", ignore_errors=True)
     write_synthetic_faces(base / "sets", 48, 3, seed=8, size_px=125)
     write_lists(base / "sets", base / "lists")
-    with zipfile.ZipFile(base / "faces.zip", "w") as archive:
-        for name in names:
-            archive.write(part / name, f"faces/{name}")
     part.rename(many)
 
 
@@ -107,135 +90,85 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
 def bundle_is_complete(folder: Path) -> bool:
     from facepairs.bundles.bundle import Bundle
 
-    if not folder.exists():
-        return False
-    Bundle.open(folder).check_all()
-    return True
+    if folder.exists():
+        Bundle.open(folder).check_all()
+    return folder.exists()
 
 
-def bundle_content(folder: Path) -> object:
+def promises(folder: Path) -> object:
     """Return what a bundle promises; its network's bytes hold generated node names and times."""
-    return [json.loads((folder / name).read_text()) for name in PROMISES]
+    return [read_json(folder / name) for name in PROMISES]
 
 
-def run_is_complete(place: Path) -> bool:
-    """Check a run folder's files and its bundle."""
-    folder = place / "run"
-    if (folder / "checkpoints/checkpoint").exists():
-        saved_digest(folder)
-    if (folder / "history.json").exists():
-        json.loads((folder / "history.json").read_text())
-    if (folder / "config.toml").exists() and "model" not in (folder / "config.toml").read_text():
-        raise Broken("config.toml is cut")
-    return bundle_is_complete(folder / "bundle")
-
-
-def run_content(place: Path) -> object:
-    return saved_digest(place / "run"), bundle_content(place / "run/bundle")
-
-
-def train_job(base: Path) -> Job:
-    words = ("train", base / "faces", "--config", base / "train.toml", "--store", "files")
-
-    def start(place: Path) -> Work:
-        return command_line(*words, "--out", place / "run")
-
-    def resume(place: Path) -> Work:
-        started = (place / "run/config.toml").exists()
-        return _resume_train(base, place) if started else start(place)
-
-    return Job("train", ("run",), start, run_is_complete, run_content, resume)
-
-
-def _resume_train(base: Path, place: Path) -> Work:
-    return command_line("train", base / "faces", "--out", place / "run", "--resume")
-
-
-def bundle_job(base: Path) -> Job:
-    """Only the end of a training: its network is exported, calibrated and written."""
-    trained = base / "trained"
-    if not (trained / "run/bundle").exists():
-        shutil.rmtree(trained, ignore_errors=True)
-        ended = run(train_job(base).start(trained), base / "tmp")
-        if ended.code:
-            raise SystemExit(f"bundle: the training that it starts from failed: {ended.stderr}")
-
-    def set_up(place: Path) -> None:
-        shutil.copytree(trained / "run", place / "run", ignore=shutil.ignore_patterns("bundle"))
-
-    def work(place: Path) -> Work:
-        return _resume_train(base, place)
-
-    return Job("bundle", ("run",), work, run_is_complete, run_content, set_up=set_up)
-
-
-def store_job(base: Path) -> Job:
-    from facepairs.pipeline.cached_array import find_damage
-
-    def work(place: Path) -> Work:
-        started = (place / "run/config.toml").exists()
-        options = (
-            ("--resume",) if started else ("--config", base / "train.toml", "--store", "memory")
-        )
-        return command_line("train", base / "faces", "--out", place / "run", *options)
+def train_job(base: Path, name: str, model: str, store: str) -> Job:
+    def words(place: Path) -> tuple[object, ...]:
+        out = ("train", base / "sets", "--out", place / "run")
+        if (place / "run/config.toml").exists():
+            return (*out, "--resume")
+        return (*out, "--config", base / f"{model}.toml", "--store", store)
 
     def is_complete(place: Path) -> bool:
-        bundle_is_complete(place / "run/bundle")
-        for path in place.glob("store-*.npy"):
-            stored = np.load(path, mmap_mode="r")
-            if problem := find_damage(path, stored.shape, np.uint8):
-                raise Broken(f"{path}: {problem}")
-            return True
-        return False
+        run = place / "run"
+        if (run / "checkpoints/checkpoint").exists():
+            saved_digest(run)
+        if (run / "history.json").exists():
+            read_json(run / "history.json")
+        if (run / "config.toml").exists() and "model" not in (run / "config.toml").read_text():
+            raise Broken("config.toml is cut")
+        return bundle_is_complete(run / "bundle")
 
     def content(place: Path) -> object:
-        (store,) = place.glob("store-*.npy")
-        return sha256(store), bundle_content(place / "run/bundle")
+        return saved_digest(place / "run"), promises(place / "run/bundle")
 
-    return Job("store", ("run", "store-*.npy"), work, is_complete, content)
+    return Job(name, ("run", "store-*.npy"), words, is_complete, content)
 
 
 def cache_job(base: Path) -> Job:
     from facepairs.pipeline.records.store import RecordStore
 
-    def work(place: Path) -> Work:
-        return command_line("cache", "build", base / "faces", "--out", place / "cache",
-                            "--pair-count", 3000)  # fmt: skip
-
     def is_complete(place: Path) -> bool:
-        if not (place / "cache").exists():
-            return False
-        RecordStore.open(place / "cache")
-        return True
+        if exists := (place / "cache").exists():
+            RecordStore.open(place / "cache")
+        return exists
 
-    def content(place: Path) -> object:
-        return {path.name: sha256(path) for path in sorted((place / "cache").iterdir())}
-
-    return Job("cache", ("cache",), work, is_complete, content, replaces=True)
+    return Job(
+        "cache",
+        ("cache",),
+        lambda place: (
+            *("cache", "build", base / "faces", "--out", place / "cache", "--pair-count", 3000),
+        ),
+        is_complete,
+        lambda place: {path.name: sha256(path) for path in sorted((place / "cache").iterdir())},
+        replaces=True,
+    )
 
 
 def calibrate_job(base: Path) -> Job:
     return Job(
         "calibrate",
         ("mine",),
-        lambda place: command_line("calibrate", "default", base / "faces", "--out", place / "mine"),
+        lambda place: ("calibrate", "default", base / "faces", "--out", place / "mine"),
         lambda place: bundle_is_complete(place / "mine"),
-        lambda place: bundle_content(place / "mine"),
+        lambda place: promises(place / "mine"),
         replaces=True,
     )
 
 
 def crossval_job(base: Path) -> Job:
     """Two folds; their scores and thresholds must be the same."""
+    same = ("crossval", base / "sets", "--lists", base / "lists", "--folds", "1-2",
+            "--config", base / "view2.toml")  # fmt: skip
 
-    def work(place: Path) -> Work:
+    def words(place: Path) -> tuple[object, ...]:
         started = (place / "view2").is_dir() and any((place / "view2").iterdir())
-        return command_line("crossval", base / "sets", "--lists", base / "lists", "--config",
-                            base / "view2.toml", "--out", place / "view2",
-                            "--folds", "1-2", *(["--resume"] if started else []))  # fmt: skip
+        return (*same, "--out", place / "view2", *(["--resume"] if started else []))
 
     def is_complete(place: Path) -> bool:
         from facepairs.training.view2.crossval import read_fold
@@ -246,44 +179,69 @@ def crossval_job(base: Path) -> Job:
         for bundle in place.glob("view2/*/fold-*/bundle"):
             bundle_is_complete(bundle)
         result = place / "view2/difference/result.json"
-        return result.exists() and len(json.loads(result.read_text())["folds"]) == 2
+        return result.exists() and len(read_json(result)["folds"]) == 2
 
     def content(place: Path) -> object:
-        records = [
-            json.loads(path.read_text()) for path in sorted(place.rglob("fold-*/*.csv.json"))
-        ]
+        records = map(read_json, sorted(place.rglob("fold-*/*.csv.json")))
         return [[record[name] for name in FOLD_KEYS] for record in records]
 
-    return Job("crossval", ("view2", "store-*.npy"), work, is_complete, content)
+    return Job("crossval", ("view2", "store-*.npy"), words, is_complete, content)
 
 
-def verify_job(base: Path) -> Job:
-    def work(place: Path) -> Work:
-        return command_line("score", base / "pairs.csv", "--out", place / "scores.csv",
-                            "--root", base / "many",
-                            "--cache", place / "photos.sqlite")  # fmt: skip
+def score_job(base: Path) -> Job:
+    def words(place: Path) -> tuple[object, ...]:
+        files = ("--out", place / "scores.csv", "--cache", place / "photos.sqlite")
+        return ("score", base / "pairs.csv", "--root", base / "many", *files)
 
     def is_complete(place: Path) -> bool:
         from facepairs.evaluation.scores import read_scores
 
         path = place / "scores.csv"
-        if not path.exists():
-            return False
-        if len(read_scores(path)) != PEOPLE * PHOTOS * COPIES:
+        if path.exists() and len(read_scores(path)) != PEOPLE * PHOTOS * COPIES:
             raise Broken(f"{path}: {len(read_scores(path))} scores")
-        return True
+        return path.exists()
+
+    def content(place: Path) -> object:
+        return sha256(place / "scores.csv")
+
+    outputs = ("scores.csv", "photos.sqlite*")
+    return Job("score", outputs, words, is_complete, content, replaces=True)
+
+
+def gallery_job(base: Path) -> Job:
+    """Enrol a folder; the photos that were enrolled before a kill are still there."""
+
+    def people(place: Path) -> object:
+        from facepairs.gallery.stores.sqlite import SqliteStore
+
+        store = SqliteStore(place / "known.gallery", write=True)
+        try:
+            if problems := store.problems():
+                raise Broken(problems[0])
+            return [(one.name, one.photos) for one in store.people()]
+        finally:
+            store.close()
+
+    def is_complete(place: Path) -> bool:
+        everybody = [(path.name, PHOTOS) for path in sorted((base / "faces").iterdir())]
+        return (place / "known.gallery").exists() and people(place) == everybody
 
     return Job(
-        "verify", ("scores.csv", "photos.sqlite*"), work, is_complete,
-        lambda place: sha256(place / "scores.csv"), replaces=True,
-    )  # fmt: skip
+        "gallery",
+        ("known.gallery*",),
+        lambda place: (
+            *("gallery", "add", place / "known.gallery", base / "faces", "--any-quality"),
+        ),
+        is_complete,
+        people,
+    )
 
 
 def evaluate_job(base: Path) -> Job:
-    def work(place: Path) -> Work:
+    def words(place: Path) -> tuple[object, ...]:
         out = place / "out"
         files = ("--out", out / "scores.csv", "--report", out / "report.html")
-        return command_line("evaluate", "default", base / "faces", *files)
+        return ("evaluate", "default", base / "faces", *files)
 
     def check(out: Path) -> None:
         from facepairs.evaluation.scores import read_scores
@@ -294,84 +252,64 @@ def evaluate_job(base: Path) -> Job:
         if report.exists() and not report.read_text().rstrip().endswith("</html>"):
             raise Broken(f"{report} is cut")
 
-    return _quick_job("evaluate", work, check)
+    return _quick_job("evaluate", words, check)
 
 
 def export_job(base: Path) -> Job:
     def check(out: Path) -> None:
         import onnx
 
-        json.loads((out / "export.json").read_text())
+        read_json(out / "export.json")
         onnx.load(out / "network.onnx")
 
-    return _quick_job(
-        "export", lambda place: command_line("export", "default", "--out", place / "out"), check
-    )
+    return _quick_job("export", lambda place: ("export", "default", "--out", place / "out"), check)
 
 
 def synth_job(base: Path) -> Job:
-    words = ("--people", 20, "--photos", 3)
-    return _quick_job(
-        "synth",
-        lambda place: command_line("data", "synth", "--out", place / "out", *words),
-        lambda out: _check_photos(out, 60),
-    )
+    def check(out: Path) -> None:
+        if len(paths := list(out.glob("*/*.jpg"))) != DRAWN:
+            raise Broken(f"{out}: {len(paths)} photos")
+        for path in paths:
+            with Image.open(path) as photo:
+                photo.load()
+
+    def words(place: Path) -> tuple[object, ...]:
+        return ("data", "synth", "--out", place / "out", "--people", DRAWN // 3, "--photos", 3)
+
+    return _quick_job("synth", words, check)
 
 
 def check_job(base: Path) -> Job:
     """`data check`, which writes nothing."""
-    return _quick_job("check", lambda _: command_line("data", "check", base / "faces"), _nothing)
+    return _quick_job("check", lambda _: ("data", "check", base / "faces"), lambda _: None)
 
 
-def _check_photos(folder: Path, expected: int) -> None:
-    if len(paths := list(folder.glob("*/*.jpg"))) != expected:
-        raise Broken(f"{folder}: {len(paths)} photos, not {expected}")
-    for path in paths:
-        with Image.open(path) as photo:
-            photo.load()
-
-
-def _quick_job(name: str, work: Callable[[Path], Work], check: Callable[[Path], object]) -> Job:
+def _quick_job(
+    name: str, words: Callable[[Path], tuple[object, ...]], check: Callable[[Path], object]
+) -> Job:
     """Return a job that writes `out`; `check` raises if that is not complete."""
 
     def is_complete(place: Path) -> bool:
-        if written := (place / "out").exists():
+        if (place / "out").exists():
             check(place / "out")
-        return written
+        return (place / "out").exists()
 
-    return Job(name, ("out",), work, is_complete, is_complete)
+    return Job(name, ("out",), words, is_complete, is_complete)
 
 
-_KILLED = {
-    "train": train_job,
-    "store": store_job,
+KILLED: dict[str, Callable[[Path], Job]] = {
+    "train": lambda base: train_job(base, "train", "difference", "files"),
+    "fisher": lambda base: train_job(base, "fisher", "siamese-small", "memory"),
     "cache": cache_job,
-    "bundle": bundle_job,
     "calibrate": calibrate_job,
-    "verify": verify_job,
+    "score": score_job,
     "crossval": crossval_job,
+    "gallery": gallery_job,
 }
-_QUICK = {  # they write something in a second or two
+SQUEEZED = {  # the others write something in a second or two
+    **KILLED,
     "evaluate": evaluate_job,
     "export": export_job,
     "synth": synth_job,
     "check": check_job,
 }
-KILLED = (*_KILLED, "gallery", "fetch")
-SQUEEZED = (*[name for name in KILLED if name != "bundle"], *_QUICK)  # `train` writes a bundle too
-
-
-@contextmanager
-def open_job(name: str, base: Path) -> Iterator[Job]:
-    """Yield the job of a name, whose folders are below `base`."""
-    if name == "fetch":
-        from stress.fetch_job import fetch_job
-
-        with fetch_job(base) as job:
-            yield job
-    elif name == "gallery":
-        from stress.gallery_job import gallery_job
-
-        yield gallery_job(base)
-    else:
-        yield {**_KILLED, **_QUICK}[name](base)

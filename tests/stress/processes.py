@@ -6,7 +6,6 @@ it runs the command line's own `main`. The parent must have no threads of its ow
 
 import contextlib
 import fcntl
-import json
 import os
 import resource
 import signal
@@ -15,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 Work = Callable[[], None]  # ends with SystemExit, as `main` does
 CRASHED = 70
@@ -50,7 +48,6 @@ def warm_up() -> None:
     import tf2onnx  # noqa: F401
 
     import facepairs.cli.main
-    import facepairs.data.lfw.fetch
     import facepairs.evaluation.calibrate
     import facepairs.training.export
     import facepairs.training.inputs.pair_cache
@@ -72,7 +69,7 @@ def command_line(*words: object) -> Work:
 def run(
     work: Work,
     scratch: Path,
-    kill_after_s: float | None = None,
+    stop: tuple[float, signal.Signals] | None = None,
     limits: dict[int, int] | None = None,
 ) -> Ended:
     """Run `work` in a forked process, with `scratch` for temporary files.
@@ -80,7 +77,7 @@ def run(
     Args:
         work: What to run.
         scratch: Folder for temporary files; it is made.
-        kill_after_s: When to kill the process, or None.
+        stop: After how many seconds to send the process a signal, and which one.
         limits: Soft limits by resource number. Address space and open files are counted on top of
             what the forked process already has.
     """
@@ -94,10 +91,10 @@ def run(
         _run_in_child(work, scratch, writer, limits or {})
     os.close(writer)
     status = None
-    if kill_after_s is not None:
-        status = _wait_until(pid, started + kill_after_s)
+    if stop is not None:
+        status = _wait_until(pid, started + stop[0])
         if status is None:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, stop[1])
     if status is None:
         status = os.waitpid(pid, 0)[1]
     seconds = time.monotonic() - started
@@ -155,16 +152,3 @@ def _already_used(number: int) -> int:
         os.close(free)
         return free
     return 0
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read a file of JSON lines; a last line that is cut is left out."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-
-
-def append_row(path: Path, row: dict[str, Any]) -> None:
-    """Append one JSON line to a file."""
-    with open(path, "a", encoding="utf-8") as handle:
-        handle.write(json.dumps(row) + "\n")

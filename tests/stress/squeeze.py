@@ -4,8 +4,7 @@
 
 Each must succeed, or fail with one line and exit code 2, and leave its output complete or absent.
 Disks are small `tmpfs` mounts and read-only folders are bind mounts, both in a mount namespace of
-this process alone (`unshare -rm`). Rows are JSON lines in OUT/squeeze.jsonl; `--resume` skips jobs
-that are there.
+this process alone (`unshare -rm`).
 """
 
 import argparse
@@ -19,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stress.jobs import SQUEEZED, Job, open_job, prepare
-from stress.processes import Ended, append_row, read_rows, run, warm_up
+from stress.jobs import SQUEEZED, Job, prepare
+from stress.processes import Ended, run, warm_up
 
 DISK_SHARES = (0.0, 0.3, 0.7, 0.95)  # of what an undisturbed run writes
 MEMORY_MB = (1, 16, 128)  # more than the process has when it begins
@@ -36,24 +35,22 @@ LIMITS = (
 def squeeze(name: str, base: Path) -> list[dict[str, Any]]:
     """Run one job under every limit; return a row for each."""
     rows = []
-    with open_job(name, base) as job:
-        folder = base / "squeeze" / name
-        shutil.rmtree(folder, ignore_errors=True)
-        undisturbed = folder / "undisturbed"
-        undisturbed.mkdir(parents=True)
-        ended = run(job.start(undisturbed), folder / "tmp")
-        if ended.code:
-            raise SystemExit(f"{name}: failed undisturbed: {ended.stderr}")
-        size = sum(path.stat().st_size for path in undisturbed.rglob("*") if path.is_file())
-        for way, value, ended, left in _runs(job, folder, size):
-            row = {"job": name, "way": way, "value": value, "code": ended.code, "left": left}
-            row["good"] = left != "half-written" and (
-                ended.code == 0 or (ended.code == 2 and ended.is_one_line_error)
-            )
-            if not row["good"]:
-                row["stderr"] = ended.stderr[-600:]
-                print(json.dumps(row), flush=True)
-            rows.append(row)
+    job, folder = SQUEEZED[name](base), base / "squeeze" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    undisturbed = folder / "undisturbed"
+    undisturbed.mkdir(parents=True)
+    ended = run(job.work(undisturbed), folder / "tmp")
+    if ended.code:
+        raise SystemExit(f"{name}: failed undisturbed: {ended.stderr}")
+    size = sum(path.stat().st_size for path in undisturbed.rglob("*") if path.is_file())
+    for way, value, ended, left in _runs(job, folder, size):
+        row = {"job": name, "way": way, "value": value, "code": ended.code, "left": left}
+        row["good"] = left != "half-written" and (
+            ended.code == 0 or (ended.code == 2 and ended.is_one_line_error)
+        )
+        if not row["good"]:
+            print(json.dumps(row | {"stderr": ended.stderr[-600:]}), flush=True)
+        rows.append(row)
     return rows
 
 
@@ -67,19 +64,19 @@ def _runs(job: Job, folder: Path, size: int) -> Iterator[tuple[str, float, Ended
     for share in DISK_SHARES:
         place.mkdir()
         _mount("-t", "tmpfs", "-o", f"size={max(4096, int(share * size))}", "tmpfs", place)
-        ended = run(job.start(place), scratch)
+        ended = run(job.work(place), scratch)
         yield "disk", share, ended, _left(job, place)
         subprocess.run(["umount", str(place)], check=True)
         place.rmdir()
     place.mkdir()
     _mount("--bind", place, place)
     _mount("-o", "remount,ro,bind", place)
-    yield "read-only", 0, run(job.start(place), scratch), _left(job, place)
+    yield "read-only", 0, run(job.work(place), scratch), _left(job, place)
     subprocess.run(["umount", str(place)], check=True)
     for way, number, value, limit in LIMITS:
         shutil.rmtree(place)
         place.mkdir()
-        ended = run(job.start(place), scratch, limits={number: limit})
+        ended = run(job.work(place), scratch, limits={number: limit})
         yield way, value, ended, _left(job, place)
 
 
@@ -107,25 +104,17 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("squeeze"), help="folder for everything")
-    parser.add_argument("--resume", action="store_true", help="continue an earlier run in OUT")
     parser.add_argument("--jobs", nargs="+", choices=SQUEEZED, default=SQUEEZED)
     options = parser.parse_args()
     if os.environ.get("FACEPAIRS_OWN_MOUNTS") != "1":  # or the mounts would be everybody's
         raise SystemExit("start it with: FACEPAIRS_OWN_MOUNTS=1 unshare -rm python -m ...")
     options.out.mkdir(parents=True, exist_ok=True)
     base = options.out.resolve()
-    results = base / "squeeze.jsonl"
-    if not options.resume:
-        results.unlink(missing_ok=True)
+    os.environ["FACEPAIRS_CACHE"] = str(base / "photos.sqlite")  # not the user's own
     prepare(base)
     warm_up()
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    done = {row["job"] for row in read_rows(results)}
-    for name in options.jobs:
-        if name not in done:
-            for row in squeeze(name, base):  # the rows of a job are written together
-                append_row(results, row)
-    rows = read_rows(results)
+    rows = [row for name in options.jobs for row in squeeze(name, base)]
     print(table(rows))
     return int(not all(row["good"] for row in rows))
 

@@ -6,7 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import psutil
 from PIL import Image
 from tiny.bundles import FRAME_PX, tiny_bundle
@@ -135,10 +134,3 @@ def test_a_process_is_killed_with_its_children():
     else:
         raise AssertionError("the child still runs")
     platform.kill_with_children(process)  # it has ended already
-
-
-def test_memory_hints_change_no_result():
-    platform.keep_freed_memory()
-    array = np.ones(10**6)
-    platform.return_freed_memory()
-    assert array.sum() == 10**6

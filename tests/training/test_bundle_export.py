@@ -11,14 +11,12 @@ from tiny.bundles import AMONG_LOOKALIKES, NETWORK, tiny_bundle
 from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
-from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.faces.alignment import TEMPLATE
-from facepairs.images.crop import load_crop
 from facepairs.training import export as export_module
-from facepairs.training.export import export, probe_crops
+from facepairs.training.export import export
 from facepairs.verification.verifier import Verifier
 
 
@@ -131,16 +129,6 @@ def test_only_an_earlier_export_is_replaced(tiny, tmp_path):
     assert (tmp_path / "photos" / "a.jpg").read_text() == "mine"
     with pytest.raises(BadConfig):
         export(tiny.folder, tmp_path / "new", "tflite")
-
-
-def test_probe_crops_are_noise_and_drawn_faces(tiny):
-    probe = probe_crops(tiny)["image"]
-    assert probe.shape == (8, 16, 16, 3)
-    assert probe[:4].std() > 70
-    faces = {crop.tobytes() for crop in probe[4:]}
-    drawn = draw_face(0, 0, 0)
-    assert len(faces) == 4
-    assert load_crop(drawn, tiny.framing).tobytes() in faces
 
 
 def keras_bundle(out, name, other_weights=False):

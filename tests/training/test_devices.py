@@ -1,6 +1,5 @@
 """Several devices and workers learn what one device learns with the whole batch."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,17 +66,3 @@ def test_all_workers_end_at_the_weights_of_a_single_device(faces, one, tmp_path,
         for worker in range(1, count):
             other = saved(tmp_path / "run", model, worker)
             assert all(np.array_equal(first[name], other[name]) for name in first)
-
-
-def test_a_single_device_needs_no_communication():
-    assert "TF_CONFIG" not in os.environ
-    from facepairs.training.distributed import connect_devices
-
-    context = connect_devices("auto")
-    assert (context.worker, context.workers, context.replicas, context.strategy) == (0, 1, 1, None)
-    assert context.local_range(10) is None
-    assert context.any(True)
-    assert context.broadcast(3.5) == 3.5
-    context.check_same("whatever", "anything")
-    with context.chief_first():
-        context.barrier()

@@ -1,6 +1,6 @@
 """A training that was stopped and resumed ends at the same weights as one that was not stopped.
 
-`tests/stress/resume.py` checks this with kills, for every model, store and fold.
+`tests/stress/kill.py` checks this at random moments, for trainings and cross-validations.
 """
 
 import json
@@ -82,7 +82,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert bundle.raw["training"]["pairs"] == report["epochs"] * STEPS * 12  # all of the cache
     identities, people = bundle.identities, report["people"]
     assert len(identities.training) == people["training"] + people["validation"]
-    index, _, split = prepare(many_faces, config, print)
+    index, _, split = prepare(many_faces, config)
     names = [index.people[person] for person in split.validation]
     assert bundle.trained_on(names).all()
     config = config.replace(epochs=30, patience=2, cache=str(cache))

@@ -3,9 +3,10 @@
 import keras
 import numpy as np
 import pytest
+from processes.command_line import facepairs as facepairs_command
 
 import facepairs
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, BadData
 from facepairs.models.losses.build import COMPILED, build_loss
 
 
@@ -79,7 +80,7 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
     ("wrong", "message"),
     [
         ({"split": "train"}, "split is 'train'; use one of training, validation, test"),
-        ({"store": "ram"}, "store is 'ram'; use one of files, memory"),
+        ({"store": "ram"}, "store is 'ram'; use one of files, memory, tfrecord"),
         ({"pairs": 0}, "pairs is 0; use a whole number of at least 2"),
         ({"batch_size": 1}, "batch_size is 1"),
     ],
@@ -87,3 +88,46 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
 def test_wrong_arguments_are_refused_before_photos_are_read(tmp_path, wrong, message):
     with pytest.raises(BadConfig, match=message):
         facepairs.pairs_dataset(tmp_path / "none", **wrong)
+
+
+@pytest.fixture(scope="module")
+def cache(faces, tmp_path_factory):
+    """A cache of 40 pairs, as the command writes it."""
+    out = tmp_path_factory.mktemp("cached") / "cache"
+    facepairs_command("cache", "build", faces, "--out", out, "--pair-count", 40, check=0)
+    return out
+
+
+def test_a_cache_of_pairs_feeds_fit(faces, cache):
+    cached = facepairs.pairs_dataset(
+        faces, store="tfrecord", cache=cache, batch_size=4, pairs=24, image_size=32
+    )
+    assert int(cached.cardinality()) == 6
+    first, second = ([left.numpy() for (left, _), _ in cached] for _ in range(2))
+    assert len(first) == len(second) == 6
+    assert not np.array_equal(first[0], second[0])
+    everything = facepairs.pairs_dataset(faces, store="tfrecord", cache=cache, batch_size=4)
+    assert int(everything.cardinality()) == 10
+    assert 0 < sum(float(labels.numpy().sum()) for _, labels in everything) < 40
+    model = facepairs.build_keras("difference", image_size=32)
+    model.compile("adam", loss=keras.losses.BinaryCrossentropy(from_logits=True))
+    losses = model.fit(cached, epochs=2, shuffle=False, verbose=0).history["loss"]
+    assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"seed": 1}, BadData),
+        ({"align": "none"}, BadData),
+        ({"split": "test"}, BadConfig),
+        ({"distinct_people": True}, BadConfig),
+        ({"store": "files"}, BadConfig),
+        ({"cache": None}, BadConfig),
+        ({"batch_size": 41}, BadConfig),
+    ],
+)
+def test_a_cache_of_other_pairs_is_refused(faces, cache, wrong, error):
+    arguments = {"store": "tfrecord", "cache": cache, "batch_size": 4} | wrong
+    with pytest.raises(error):
+        facepairs.pairs_dataset(faces, **arguments)

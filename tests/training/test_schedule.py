@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from facepairs.data.sampler import PairSampler
-from facepairs.support.words import format_duration
 from facepairs.training.callbacks import describe_collapse
 from facepairs.training.schedule import Schedule, plan_epochs, training_blocks
 from facepairs.training.training import Validation
@@ -26,12 +25,6 @@ def test_pairs_do_not_depend_on_the_first_epoch(start):
         return list(itertools.islice(flat, (4 - first) * STEPS * BATCH))
 
     assert pairs(start) == pairs(0)[start * STEPS * BATCH :]
-
-
-def test_blocks_hold_a_multiple_of_the_batch_size():
-    sampler = PairSampler(np.arange(0, 61, 3), range(20), seed=1)
-    blocks = itertools.islice(training_blocks(sampler, 64, 50, 7), 12)
-    assert all(len(block) % 64 == 0 for block in blocks)
 
 
 def test_learning_rate_of_the_first_epoch_does_not_depend_on_the_number_of_epochs():
@@ -55,7 +48,3 @@ def test_describe_collapse_names_equal_scores_and_an_auc_of_one_half():
     assert describe_collapse(Validation(val_auc=0.9, val_score_spread=float("nan")))
     assert describe_collapse(Validation(val_auc=0.51, val_score_spread=1.0))
     assert describe_collapse(Validation(val_auc=0.8, val_score_spread=1.0)) == ""
-
-
-def test_durations_are_printed_as_clock_times():
-    assert [format_duration(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]

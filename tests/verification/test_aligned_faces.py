@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
+from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
@@ -92,36 +92,7 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
     assert "brows to the chin" in errors[7]
 
 
-@pytest.fixture(scope="module")
-def upright(verifier, photos):
-    return [verifier.verify(photos[0], photo).score for photo in photos[1:3]]
-
-
 # What is detected does not depend on the kind of network.
-@pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
-@pytest.mark.parametrize("name", faceless())
-def test_nothing_is_said_of_images_without_a_face(verifier, name):
-    picture = faceless()[name]
-    with pytest.raises(NoFace, match="first image: no face"):
-        verifier.verify(picture, picture)
-    with pytest.raises(NoFace, match="image 1: no face"):
-        verifier.embed([picture])
-
-
-@pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
-@pytest.mark.parametrize("turn_deg", [90, 180, 270])
-def test_a_photo_on_its_side_gives_the_same_verdict_or_none(verifier, photos, upright, turn_deg):
-    for photo, score in zip(photos[1:3], upright, strict=True):
-        with Image.open(photo) as image:
-            turned = image.rotate(turn_deg, expand=True)
-        try:
-            verdict = verifier.verify(photos[0], turned)
-        except NoFace:
-            continue
-        assert verdict.score == pytest.approx(score, abs=0.06)
-        assert "turned" in {hint.kind for hint in verdict.right.hints}
-
-
 def test_embeddings_follow_the_alignment(verifier, photos):
     if verifier.bundle.kind == "pair":
         pytest.skip("a pair network has no embeddings")

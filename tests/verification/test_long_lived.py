@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from drawn.photos import exif_of
 from PIL import Image
 
 from facepairs import BadImage, Verifier
@@ -78,10 +79,8 @@ def test_a_gallery_says_that_it_was_opened_before_a_fork(tmp_path):
 def test_threads_that_share_a_source_get_the_same_verdict(verifier, photos, kind, tmp_path):
     first, other = photos
     data = io.BytesIO()
-    exif = Image.Exif()
-    exif[0x0112] = 3
     if kind == "turned":
-        Image.open(first).rotate(180).save(data, "JPEG", exif=exif, quality=95)
+        Image.open(first).rotate(180).save(data, "JPEG", exif=exif_of(3), quality=95)
     else:
         Image.open(first).save(data, "PNG" if kind == "png" else "JPEG", quality=95)
     expected = verifier.verify(data.getvalue(), other).score

@@ -14,12 +14,6 @@ from facepairs.verification.ranking import COLUMNS, rank_folder
 from facepairs.verification.verifier import Verifier
 
 
-@pytest.fixture(scope="module", params=["pair", "embedding"])
-def verifier(request, tmp_path_factory):
-    bundle = tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param)
-    return Verifier.load(bundle.folder, threads=1)
-
-
 @pytest.fixture
 def folder(tmp_path):
     """Photos at several depths, and files that are no photos."""

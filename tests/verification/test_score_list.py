@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn.photos import noise_photos
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
-from tiny.bundles import FRAME_PX, tiny_bundle
+from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.choices import PHOTO_CACHE
@@ -31,17 +31,9 @@ IMAGES = 9
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("photos")
-    for number in range(IMAGES):
-        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
-        Image.fromarray(pixels).save(folder / f"{number}.png")
+    noise_photos(folder, IMAGES)
     (folder / "broken.jpg").write_bytes(b"no image")
     return folder
-
-
-@pytest.fixture(scope="module", params=["pair", "embedding"])
-def verifier(request, tmp_path_factory):
-    bundle = tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param)
-    return Verifier.load(bundle.folder, threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -286,38 +278,6 @@ def test_an_interrupted_run_goes_on_by_itself(stopped, verifier, photos, tmp_pat
         assert resumed["same"] == whole["same"]
 
 
-@pytest.mark.parametrize("how", ["written", "renamed", "gone"])
-def test_a_photo_that_was_replaced_is_scored_anew(stopped, verifier, photos, tmp_path, how):
-    out, photo = tmp_path / "out.csv", photos / "0.png"
-    before, status = photo.read_bytes(), photo.stat()
-    try:
-        if how == "gone":
-            photo.unlink()
-        else:
-            turned = Image.open(photo).rotate(180)
-            place = photo if how == "written" else photos / "new"
-            turned.save(place, "png")
-            os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
-            place.replace(photo)
-        report = run(verifier, stopped, out, photos)
-        cold = replace(verifier.reader(), cache=None)
-        score = cold_score(cold, photos) if how != "gone" else None
-    finally:
-        photo.write_bytes(before)
-    assert report.failed == (how == "gone")
-    row = rows_of(out)[0]
-    assert bool(row["error"]) == (how == "gone")
-    if score is not None:
-        assert float(row["score"]) == pytest.approx(score, abs=1e-5)
-
-
-def cold_score(reader, photos):
-    """Return the score of the first pair, without a cache."""
-    named = [(name, str(photos / name)) for name in ("0.png", "1.png")]
-    job = scoring.PairScoring(reader, named, np.array([0]), np.array([1]))
-    return job.collect(map(job.work, job.items())).scores[0]
-
-
 @settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -353,19 +313,6 @@ def test_a_failing_network_leaves_no_output(photos, tmp_path):
     with pytest.raises(BadBundle):
         run(Verifier.load(bundle.folder), pairs, tmp_path / "out.csv", photos)
     assert {path.name for path in tmp_path.iterdir()} == {"b", "p.csv"}
-
-
-def test_an_old_output_stays_until_the_new_one_is_complete(embedder, photos, tmp_path):
-    out = write_list(tmp_path / "out.csv", "old")
-    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
-
-    def display(label):
-        assert out.read_text() == "old"
-        return lambda done, total: None
-
-    with showing(progress=display):
-        run(embedder, pairs, out, photos)
-    assert len(rows_of(out)) == 1
 
 
 def test_without_a_threshold_no_pair_is_accepted(embedder, photos, tmp_path):

@@ -1,6 +1,3 @@
-import pickle
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -75,14 +72,6 @@ def test_no_pairs_give_no_scores(scorer):
     assert scorer.score_pairs(crops(0), crops(0)).shape == (0,)
 
 
-def test_threads_may_share_a_scorer(scorer):
-    batches = [(crops(3, seed), crops(3, seed + 50)) for seed in range(8)]
-    expected = [scorer.score_pairs(*batch) for batch in batches]
-    with ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(lambda batch: scorer.score_pairs(*batch), batches))
-    assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
-
-
 def test_crops_of_another_shape_or_type_are_refused(scorer):
     for bad in (
         crops(2).astype(np.float32),
@@ -94,11 +83,6 @@ def test_crops_of_another_shape_or_type_are_refused(scorer):
             scorer.score_pairs(bad, crops(2))
     with pytest.raises(BadData, match="2 left crops and 3 right"):
         scorer.score_pairs(crops(2), crops(3))
-
-
-def test_a_pair_network_has_no_embeddings(make_bundle):
-    with pytest.raises(BadBundle, match="no embeddings"):
-        BundleScorer(make_bundle("pair")).embed(crops(1))
 
 
 def test_networks_that_onnx_runtime_rejects_are_refused(make_bundle, capfd):
@@ -193,11 +177,3 @@ def test_a_quickly_opened_network_gives_the_same_scores():
     assert quick.embed(crops) == pytest.approx(slow.embed(crops), abs=1e-6)
     given = quick.score_pairs(crops[:3], crops[3:])
     assert given == pytest.approx(slow.score_pairs(crops[:3], crops[3:]), abs=1e-6)
-
-
-def test_a_pickled_scorer_has_the_network_that_was_opened(make_bundle):
-    bundle = make_bundle("embedding")
-    scorer = BundleScorer(bundle)
-    expected = scorer.embed(crops(2))
-    bundle.network_path.write_bytes(b"damaged since")
-    assert np.array_equal(pickle.loads(pickle.dumps(scorer)).embed(crops(2)), expected)

@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
-from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, embedding_network, tiny_bundle
+from drawn.photos import noise_photos
+from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
 
 from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.calibration import Calibration
@@ -19,11 +19,7 @@ from facepairs.verification.verifier import Verifier
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("photos")
-    for number in range(2):
-        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
-        Image.fromarray(pixels).save(folder / f"{number}.png")
-    return folder / "0.png", folder / "1.png"
+    return noise_photos(tmp_path_factory.mktemp("photos"), 2)
 
 
 @pytest.fixture(scope="module")

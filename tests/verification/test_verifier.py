@@ -1,23 +1,14 @@
 import io
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from drawn.photos import noise_photos
 from PIL import Image
-from tiny.bundles import tiny_bundle
 
-import facepairs
-from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
-from facepairs.support.console import showing
-from facepairs.verification import photos as photos_module
-from facepairs.verification import scoring
-from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
 IMAGES = 12
@@ -25,19 +16,7 @@ IMAGES = 12
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("photos")
-    paths = []
-    for number in range(IMAGES):
-        pixels = np.random.default_rng(number).integers(0, 256, (32, 40, 3), np.uint8)
-        paths.append(folder / f"photo {number}.png")
-        Image.fromarray(pixels).save(paths[-1])
-    return paths
-
-
-@pytest.fixture(scope="module", params=["pair", "embedding"])
-def verifier(request, tmp_path_factory):
-    bundle = tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param)
-    return Verifier.load(bundle.folder, threads=1)
+    return noise_photos(tmp_path_factory.mktemp("photos"), IMAGES, (40, 32))
 
 
 def test_verify_returns_score_probability_and_decision(verifier, photos):
@@ -50,13 +29,6 @@ def test_verify_returns_score_probability_and_decision(verifier, photos):
     assert verifier.verify(photos[0], photos[0]).same
     left, right = (verifier.detect(path, every=False)[0].crop[None] for path in photos[:2])
     assert verdict.score == verifier.scorer.score_pairs(left, right)[0]
-
-
-def test_a_verdict_is_true_when_both_are_the_same_person():
-    assert Verdict(True, 0.9, 1.0, OperatingPoint(0.5))
-    assert not Verdict(False, 0.1, 0.0, OperatingPoint(0.5))
-    with pytest.raises(BadData, match="no threshold, so no verdict"):
-        bool(Verdict(None, 0.1, 0.0, OperatingPoint(None)))
 
 
 def test_a_given_threshold_decides_even_when_it_is_zero(make_bundle, photos):
@@ -89,56 +61,34 @@ def test_bad_images_are_named(verifier, photos, tmp_path):
         verifier.verify(b"", photos[0])
 
 
-def test_a_damaged_network_is_refused(make_bundle):
-    bundle = make_bundle()
-    path = bundle.folder / bundle.network.file
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(BadBundle, match="SHA-256"):
-        Verifier.load(bundle.folder)
+def face(seed):
+    return np.random.default_rng(seed).integers(0, 256, (32, 32, 3), np.uint8)
 
 
-def expected_scores(verifier, photos, left, right):
-    crops = np.stack([verifier.detect(path, every=False)[0].crop for path in photos])
-    return verifier.scorer.score_pairs(crops[left], crops[right])
+def test_embeddings_are_in_order_and_give_the_scores(make_bundle):
+    verifier = Verifier.load(make_bundle("embedding").folder)
+    images = np.stack([face(seed) for seed in range(40)])
+    rows = verifier.embed(images)
+    assert np.allclose(rows, verifier.embed(face(seed) for seed in range(40)))
+    for left, right in ((0, 1), (17, 39)):
+        score = verifier.verify(images[left], images[right]).score
+        assert rows[left] @ rows[right] == pytest.approx(score, abs=1e-5)
+    assert len(verifier.embed([])) == 0
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, IMAGES - 1), st.integers(0, IMAGES - 1)), max_size=60),
-    st.integers(1, 20),
-    st.integers(2, 14),
-)
-def test_scores_are_in_the_order_of_the_pairs(verifier, photos, pairs, chunk, capacity):
-    left, right = np.array(pairs, np.int32).reshape(-1, 2).T
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "CHUNK_PAIRS", chunk)
-        patch.setattr(scoring, "CROP_BYTES", capacity * 3 * 16**2)
-        scores = verifier.score_images(photos, left, right)
-    assert scores.dtype == np.float32
-    assert np.allclose(scores, expected_scores(verifier, photos, left, right), atol=1e-5)
-
-
-def test_each_image_is_read_once(verifier, photos, monkeypatch):
-    seen, lock = [], threading.Lock()
-    read_checked = photos_module.read_checked
-
-    def counted(source, *arguments):
-        with lock:
-            seen.append(source)
-        return read_checked(source, *arguments)
-
-    monkeypatch.setattr(photos_module, "read_checked", counted)
-    left, right = np.triu_indices(IMAGES, 1)
-    verifier.score_images(photos, left, right, workers=1)
-    assert sorted(seen) == sorted(map(str, photos))
-
-
-def test_progress_ends_at_the_total(verifier, photos):
-    calls = []
-    with showing(progress=lambda _: lambda *counts: calls.append(counts)):
-        verifier.score_images(photos, np.arange(10), np.arange(10)[::-1])
-    assert calls[-1] == (10, 10)
-    assert calls == sorted(calls)
+def test_embed_refuses_single_and_unreadable_images(make_bundle, tmp_path):
+    verifier = Verifier.load(make_bundle("embedding").folder)
+    for one in ("a.png", b"bytes", tmp_path, face(0), io.BytesIO(b""), Image.new("RGB", (8, 8)), 3):
+        with pytest.raises(BadData):
+            verifier.embed(one)
+    for images, name in (
+        ([face(0), tmp_path / "none.png"], "none.png"),
+        ([face(0), b"x"], "image 2"),
+    ):
+        with pytest.raises(BadImage, match=name):
+            verifier.embed(images)
+    with pytest.raises(BadBundle):
+        Verifier.load(make_bundle("pair").folder).embed([])
 
 
 def test_a_bad_image_among_many_is_named(verifier, photos, tmp_path):
@@ -170,14 +120,6 @@ def test_threads_may_share_a_verifier(verifier, photos):
     expected = [verifier.verify(*pair) for pair in pairs]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda pair: verifier.verify(*pair), pairs)) == expected
-
-
-def test_the_package_exports_its_public_names_lazily():
-    assert facepairs.Verifier is Verifier
-    assert facepairs.Verdict is Verdict
-    assert all(hasattr(facepairs, name) for name in facepairs.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        facepairs.nothing  # noqa: B018
 
 
 def test_verifying_imports_nothing_heavy(make_bundle, photos):

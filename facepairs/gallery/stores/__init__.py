@@ -1,1 +1,37 @@
 """Where a gallery is kept: in a file, or in a PostgreSQL database."""
+
+import re
+from pathlib import Path
+
+from facepairs.gallery.encryption import Passphrase
+from facepairs.gallery.stores.base import GalleryStore
+from facepairs.gallery.stores.sqlite import SqliteStore
+from facepairs.support.extras import require_extras
+from facepairs.support.places import refuse_url
+
+# As SQLAlchemy has it, too, with a driver.
+_DATABASE = re.compile(r"postgres(?:ql)?(\+\w+)?:/+(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def is_database(place: Path | str) -> bool:
+    """Return whether a gallery is kept in a database, and not in a file."""
+    return _DATABASE.match(str(place)) is not None
+
+
+def open_store(
+    place: Path | str, write: bool = False, passphrase: Passphrase = None, create: bool = True
+) -> GalleryStore:
+    """Open a gallery's file, or its database; see `SqliteStore` and `PostgresStore`.
+
+    Raises:
+        BadData: It is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
+        BadConfig: A URL cannot be read, or the passphrase of a new gallery is empty.
+        MissingExtra: The package that it needs is not installed.
+    """
+    if database := _DATABASE.match(str(place)):
+        require_extras(["postgres"], "a gallery in PostgreSQL")
+        from facepairs.gallery.stores.postgres import PostgresStore
+
+        return PostgresStore(f"postgresql://{database[2]}", write, passphrase, create)
+    refuse_url(place)
+    return SqliteStore(Path(place), write, passphrase, create)

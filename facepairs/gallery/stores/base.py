@@ -17,31 +17,32 @@ import msgspec
 import numpy as np
 
 from facepairs.errors import BadData, BadGallery
-from facepairs.gallery.encryption import Passphrase, PlainValues, open_encryption
+from facepairs.gallery.encryption import (
+    Passphrase,
+    PlainValues,
+    check_new_passphrase,
+    new_encryption,
+    open_encryption,
+)
 from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.vectors import STORED, Vectors
 from facepairs.verification.scorer import ScoreArray
 
-VERSION = 2  # of the tables
+VERSION = 3  # of the tables
 ROWS_PER_READ = 4096
 DAY_S = 86_400
 NAME, PHOTO = b"name", b"photo"  # contexts of encrypted values
 # In both kinds of SQL; times are whole seconds since 1970.
-OWNER = "SELECT name FROM live WHERE sha256 = ?"
-PEOPLE = (
-    "SELECT name, count(*), min(added), max(expires), count(expires) FROM live "
-    "GROUP BY person, name"
-)
-ADD_PERSON = "INSERT INTO people (name) VALUES (?) ON CONFLICT DO NOTHING"
-ADD_PHOTO = (
-    "INSERT INTO photos (person, sha256, vector, checksum, added, expires) "
-    "SELECT id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM people WHERE name = ?"
-)
-REMOVE_PHOTOS = "DELETE FROM photos WHERE person = (SELECT id FROM people WHERE name = ?)"
-FORGET_PHOTOS = "DELETE FROM photos WHERE expires <= ?"
-FORGET_PEOPLE = (
-    "DELETE FROM people WHERE NOT EXISTS (SELECT 1 FROM photos WHERE person = people.id)"
-)
+TABLES = """
+CREATE TABLE state (version INTEGER NOT NULL, changes BIGINT NOT NULL);
+CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
+    width INTEGER NOT NULL);
+CREATE TABLE encryption (salt BYTEA NOT NULL, probe BYTEA NOT NULL);
+CREATE TABLE photos (sha256 BYTEA PRIMARY KEY, name BYTEA NOT NULL, vector BYTEA NOT NULL,
+    checksum BIGINT NOT NULL, added BIGINT NOT NULL, expires BIGINT);
+CREATE INDEX photos_of_person ON photos (name);
+CREATE VIEW live AS SELECT * FROM photos WHERE expires IS NULL OR expires > {now}"""
+PEOPLE = "SELECT name, count(*), min(added), max(expires), count(expires) FROM live GROUP BY name"
 
 
 class NewPhoto(NamedTuple):
@@ -69,12 +70,17 @@ class GalleryStore(abc.ABC):
     Args:
         place: What names it in messages.
         write: Whether it may be changed.
+        passphrase: Of a new gallery, if it is a text.
     """
 
     BEGIN_READING: str
     BEGIN_WRITING: str
+    NOW: str  # the database's clock in seconds since 1970
+    ERASE = ""  # overwrites what was deleted
 
-    def __init__(self, place: str, write: bool) -> None:
+    def __init__(self, place: str, write: bool, passphrase: Passphrase) -> None:
+        if write and isinstance(passphrase, str):
+            check_new_passphrase(passphrase)  # before there are tables
         self.place = place
         self._write, self._is_closed = write, False
         self._process = os.getpid()
@@ -90,6 +96,10 @@ class GalleryStore(abc.ABC):
         """Return a number that changes when another connection changes the tables."""
 
     @abc.abstractmethod
+    def _exists(self) -> bool:
+        """Return, in a transaction, whether there are tables already."""
+
+    @abc.abstractmethod
     def _run(self, query: str, *values: object) -> Any:
         """Run a query with a value for each `?`; return a cursor."""
 
@@ -101,17 +111,33 @@ class GalleryStore(abc.ABC):
     def _errors_named(self) -> contextlib.AbstractContextManager[None]:
         """Hold the lock, and turn errors of the database into BadGallery."""
 
-    @abc.abstractmethod
-    def _erase(self) -> None:
-        """Overwrite what was deleted, as far as the place allows."""
-
-    def _damage(self) -> list[str]:
-        """Return what the database itself finds damaged."""
-        return []
-
     def _faults(self) -> list[str]:
-        """Return what else is wrong with the place."""
+        """Return what is wrong with the place, or found damaged by the database itself."""
         return []
+
+    def _prepare(self, passphrase: Passphrase, create: bool) -> None:
+        """Make the tables if they are missing and may be made, and check them."""
+        if self._write and create:
+            self._make(passphrase)
+        with self._errors_named():
+            (version,) = self._run("SELECT version FROM state").fetchone()
+            if version != VERSION:
+                raise BadData(
+                    f"{self.place}: of another version of facepairs; enrol the photos again"
+                )
+            self._unlock(passphrase)
+        if self._write:
+            self._forget_expired()
+
+    def _make(self, passphrase: Passphrase) -> None:
+        with self._transaction(self.BEGIN_WRITING):
+            if self._exists():
+                return
+            for statement in TABLES.format(now=self.NOW).split(";"):
+                self._run(statement)
+            self._run("INSERT INTO state VALUES (?, 0)", VERSION)
+            if isinstance(passphrase, str):
+                self._run("INSERT INTO encryption VALUES (?, ?)", *new_encryption(passphrase))
 
     def _reading(self) -> contextlib.AbstractContextManager[None]:
         """Show all queries of a block the same state."""
@@ -151,7 +177,9 @@ class GalleryStore(abc.ABC):
     def owner(self, digest: bytes) -> str | None:
         """Return who is enrolled with the photo of a SHA-256."""
         with self._errors_named():
-            row = self._run(OWNER, self._values.seal(digest, PHOTO)).fetchone()
+            row = self._run(
+                "SELECT name FROM live WHERE sha256 = ?", self._values.seal(digest, PHOTO)
+            ).fetchone()
             return self._name(row[0]) if row else None
 
     def put(self, photos: Iterable[NewPhoto], forget_after: float | None) -> list[str | None]:
@@ -177,29 +205,27 @@ class GalleryStore(abc.ABC):
                 key = self._values.seal(digest, PHOTO)
                 self._run("DELETE FROM photos WHERE sha256 = ?", key)  # has just expired
                 blob = self._values.seal(vector.astype(STORED).tobytes(), whose, key)
-                self._run(ADD_PERSON, whose)
-                checksum = _checksum(whose, key, blob)
-                self._run(ADD_PHOTO, key, blob, checksum, now, expires, whose)
+                row = (key, whose, blob, zlib.crc32(whose + key + blob), now, expires)
+                self._run("INSERT INTO photos VALUES (?, ?, ?, ?, ?, ?)", *row)
         return owners
 
     def remove(self, name: str) -> int:
         """Remove a person; return the number of photos removed, 0 for somebody unknown."""
         self._forget_expired()
-        whose = self._values.seal(name.encode(), NAME)
-        with self._writing():
-            removed = int(self._run(REMOVE_PHOTOS, whose).rowcount)
-            self._run("DELETE FROM people WHERE name = ?", whose)
-        if removed:
-            self._erase()
-        return removed
+        return self._delete(
+            "DELETE FROM photos WHERE name = ?", self._values.seal(name.encode(), NAME)
+        )
 
     def _forget_expired(self) -> None:
+        self._delete("DELETE FROM photos WHERE expires <= ?", now_s())
+
+    def _delete(self, query: str, value: object) -> int:
         with self._writing():
-            removed = self._run(FORGET_PHOTOS, now_s()).rowcount
-            if removed:
-                self._run(FORGET_PEOPLE)
-        if removed:
-            self._erase()
+            removed = int(self._run(query, value).rowcount)
+        if removed and self.ERASE:
+            with self._errors_named():
+                self._run(self.ERASE)
+        return removed
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""
@@ -242,15 +268,13 @@ class GalleryStore(abc.ABC):
 
     def problems(self) -> list[str]:
         """Return what is wrong: nothing for a gallery as it was written that others cannot read."""
-        if found := self._damage():
-            return found
         found, model = self._faults(), self.model()
         size = np.dtype(STORED).itemsize * (model.width if model else 0)
         with self._reading():
             for name, key, sealed, checksum in self._rows(
                 "SELECT name, sha256, vector, checksum FROM live"
             ):
-                is_sound = _checksum(name, key, sealed) == checksum
+                is_sound = zlib.crc32(name + key + sealed) == checksum
                 if not is_sound or len(self._values.open(sealed, name, key)) != size:
                     found.append(f"a photo of {self._name(name)} is not what was written")
         return found
@@ -263,12 +287,8 @@ class GalleryStore(abc.ABC):
         elif isinstance(passphrase, str):
             raise BadData(f"{self.place}: not encrypted; give no passphrase, or make a new gallery")
 
-    def _check_version(self, version: object) -> None:
-        if version != VERSION:
-            raise BadData(f"{self.place}: of another version of facepairs; enrol the photos again")
-
     def _name(self, sealed: bytes) -> str:
-        return self._values.open(sealed, NAME).decode()
+        return str(self._values.open(sealed, NAME), "utf-8")
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -281,10 +301,6 @@ class GalleryStore(abc.ABC):
             f"{self.place}: damaged, or not a gallery ({why}); restore a copy, or enrol the photos "
             "again"
         )
-
-
-def _checksum(name: bytes, digest: bytes, vector: bytes) -> int:
-    return zlib.crc32(name + digest + vector)
 
 
 def now_s() -> int:

@@ -1,6 +1,7 @@
 """A gallery in a PostgreSQL database, which servers on several machines share.
 
-Its tables are in a schema of their own, `facepairs`. The embeddings are searched in the memory of
+Its tables are in a schema of their own, `facepairs`. The database decides when it overwrites what
+was deleted. The embeddings are searched in the memory of
 each process, as those of a file are, so no extension of the database is needed.
 """
 
@@ -16,8 +17,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from facepairs.errors import BadConfig, BadGallery
-from facepairs.gallery.encryption import Passphrase, check_new_passphrase, new_encryption
-from facepairs.gallery.stores.base import ROWS_PER_READ, VERSION, GalleryStore
+from facepairs.gallery.encryption import Passphrase
+from facepairs.gallery.stores.base import ROWS_PER_READ, GalleryStore
 
 # For libpq, where the URL says nothing else: a server that is gone is noticed within seconds.
 PARAMETERS: dict[str, Any] = {
@@ -30,19 +31,6 @@ PARAMETERS: dict[str, Any] = {
     "tcp_user_timeout": "10000",
 }
 MAKING = 0x66616365  # the number of the lock under which the tables are made
-SCHEMA = """
-CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
-    width INTEGER NOT NULL);
-CREATE TABLE encryption (salt BYTEA NOT NULL, probe BYTEA NOT NULL);
-CREATE TABLE people (id BIGSERIAL PRIMARY KEY, name BYTEA NOT NULL UNIQUE);
-CREATE TABLE photos (id BIGSERIAL PRIMARY KEY, person BIGINT NOT NULL REFERENCES people,
-    sha256 BYTEA NOT NULL UNIQUE, vector BYTEA NOT NULL, checksum BIGINT NOT NULL,
-    added BIGINT NOT NULL, expires BIGINT);
-CREATE INDEX photos_of_person ON photos (person);
-CREATE VIEW live AS SELECT photos.*, name FROM photos JOIN people ON people.id = person
-    WHERE expires IS NULL OR expires > extract(epoch FROM now());
-CREATE TABLE state (version INTEGER NOT NULL, changes BIGINT NOT NULL);
-"""
 EXISTS = "SELECT to_regclass('facepairs.state') IS NOT NULL"
 HAS_SCHEMA = "SELECT to_regnamespace('facepairs') IS NOT NULL"
 SESSION = """
@@ -75,6 +63,7 @@ class PostgresStore(GalleryStore):
 
     BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     BEGIN_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
+    NOW = "extract(epoch FROM now())"
 
     def __init__(
         self,
@@ -83,38 +72,22 @@ class PostgresStore(GalleryStore):
         passphrase: Passphrase = None,
         create: bool = True,
     ) -> None:
-        super().__init__(without_password(url), write)
+        super().__init__(without_password(url), write, passphrase)
         self._url = url
         self._own_changes = self._changed_rows = 0
         self._connection: psycopg.Connection[Any] | None = None
         self._failure, self._next_try_s = "", 0.0
-        if write and isinstance(passphrase, str):
-            check_new_passphrase(passphrase)  # before there are tables
         try:
-            if write and create:
-                self._make(passphrase)
-            with self._errors_named():
-                self._check_version(self._run("SELECT version FROM state").fetchone()[0])
-                self._unlock(passphrase)
-            if write:
-                self._forget_expired()
+            self._prepare(passphrase, create)
         except BaseException:
             self.close()
             raise
 
-    def _make(self, passphrase: Passphrase) -> None:
-        """Make the tables unless they are there."""
-        with self._transaction(self.BEGIN_WRITING):
-            self._run("SELECT pg_advisory_xact_lock(?)", MAKING)
-            if self._run(EXISTS).fetchone()[0]:
-                return
-            if not self._run(HAS_SCHEMA).fetchone()[0]:
-                self._run("CREATE SCHEMA facepairs")
-            self._connected().execute(SCHEMA)
-            self._run("INSERT INTO state VALUES (?, 0)", VERSION)
-            if isinstance(passphrase, str):
-                _, salt, probe = new_encryption(passphrase)
-                self._run("INSERT INTO encryption VALUES (?, ?)", salt, probe)
+    def _exists(self) -> bool:
+        self._run("SELECT pg_advisory_xact_lock(?)", MAKING)
+        if not self._run(HAS_SCHEMA).fetchone()[0]:
+            self._run("CREATE SCHEMA facepairs")
+        return bool(self._run(EXISTS).fetchone()[0])
 
     def close(self) -> None:
         """Close the connection."""
@@ -147,8 +120,6 @@ class PostgresStore(GalleryStore):
         connection = psycopg.connect(self._url, autocommit=True, **missing)
         try:
             connection.execute(SESSION)
-            if not self._write:
-                connection.execute("SET default_transaction_read_only TO on")
         except BaseException:
             connection.close()
             raise
@@ -185,9 +156,6 @@ class PostgresStore(GalleryStore):
                 if changes:
                     self._run("UPDATE state SET changes = changes + 1")
             self._own_changes += changes
-
-    def _erase(self) -> None:
-        """Do nothing: the database decides when it overwrites what was deleted."""
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:

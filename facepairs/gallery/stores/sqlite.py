@@ -13,27 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from facepairs.errors import BadData, BadGallery
-from facepairs.gallery.encryption import Passphrase, check_new_passphrase, new_encryption
+from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.stores.base import GalleryStore
 from facepairs.support.words import command_line
 
-APPLICATION_ID = 0x66616365  # spells "face"
 TIMEOUT_S = 30.0  # for another process that writes
-SCHEMA = """
-BEGIN IMMEDIATE;
-CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
-    width INTEGER NOT NULL);
-CREATE TABLE encryption (salt BLOB NOT NULL, probe BLOB NOT NULL);
-CREATE TABLE people (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
-CREATE TABLE photos (id INTEGER PRIMARY KEY, person INTEGER NOT NULL REFERENCES people,
-    sha256 BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, checksum INTEGER NOT NULL,
-    added INTEGER NOT NULL, expires INTEGER);
-CREATE INDEX photos_of_person ON photos (person);
-CREATE VIEW live AS SELECT photos.*, name FROM photos JOIN people ON people.id = person
-    WHERE expires IS NULL OR expires > CAST(strftime('%s', 'now') AS INTEGER);
-PRAGMA application_id = 0x66616365;
-PRAGMA user_version = 2;
-"""
 
 
 class SqliteStore(GalleryStore):
@@ -51,6 +35,8 @@ class SqliteStore(GalleryStore):
     """
 
     BEGIN_READING, BEGIN_WRITING = "BEGIN", "BEGIN IMMEDIATE"
+    NOW = "CAST(strftime('%s', 'now') AS INTEGER)"
+    ERASE = "VACUUM"
 
     def __init__(
         self,
@@ -59,22 +45,21 @@ class SqliteStore(GalleryStore):
         passphrase: Passphrase = None,
         create: bool = True,
     ) -> None:
-        super().__init__(str(path), write)
+        super().__init__(str(path), write, passphrase)
         self.path = path
         if not (write and create) and not path.is_file():
             raise BadData(
                 f"{path}: no such gallery; make one: "
                 + command_line("gallery", "add", path, "photos/")
             )
-        if write and isinstance(passphrase, str):
-            check_new_passphrase(passphrase)  # before there is a file
         with self._errors_named():
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._database = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={'rw' if write else 'ro'}",
+                # Readers, too, undo what a killed writer left, where they may.
+                f"{path.absolute().as_uri()}?mode=rw",
                 uri=True,
                 timeout=TIMEOUT_S,
                 isolation_level=None,
@@ -82,32 +67,16 @@ class SqliteStore(GalleryStore):
             )
             try:
                 self._opened = path.stat()
-                self._prepare(write, passphrase)
+                if write:
+                    for pragma in ("secure_delete = ON", "synchronous = FULL"):
+                        self._run(f"PRAGMA {pragma}").fetchall()
+                self._prepare(passphrase, create)
             except BaseException:
                 self._database.close()
                 raise
 
-    def _prepare(self, write: bool, passphrase: Passphrase) -> None:
-        if write and not self._value("SELECT count(*) FROM sqlite_master"):
-            new = new_encryption(passphrase) if isinstance(passphrase, str) else None
-            try:
-                self._database.executescript(SCHEMA)
-                if new:
-                    self._run("INSERT INTO encryption VALUES (?, ?)", *new[1:])
-                self._run("COMMIT")
-            except sqlite3.OperationalError as error:  # another process made it at the same time
-                if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-                    raise
-                if self._database.in_transaction:
-                    self._run("ROLLBACK")
-        if self._value("PRAGMA application_id") != APPLICATION_ID:
-            raise BadData(f"{self.path}: not a gallery of facepairs; give another file")
-        self._check_version(self._value("PRAGMA user_version"))
-        self._unlock(passphrase)
-        if write:
-            for pragma in ("secure_delete = ON", "synchronous = FULL", "foreign_keys = ON"):
-                self._run(f"PRAGMA {pragma}").fetchall()
-            self._forget_expired()
+    def _exists(self) -> bool:  # of any kind: another program's file is not ours to change
+        return bool(self._run("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
     def close(self) -> None:
         """Close the file."""
@@ -118,7 +87,8 @@ class SqliteStore(GalleryStore):
     def version(self) -> int:
         """Return a number that changes when another connection changes the file."""
         with self._errors_named():
-            return self._value("PRAGMA data_version")
+            version: int = self._run("PRAGMA data_version").fetchone()[0]
+            return version
 
     def _check_open(self) -> None:
         super()._check_open()
@@ -134,27 +104,13 @@ class SqliteStore(GalleryStore):
     def _rows(self, query: str) -> Iterator[Any]:
         return self._database.execute(query)
 
-    def _erase(self) -> None:
-        """Leave no trace of deleted rows in the file."""
-        with self._errors_named():
-            self._run("VACUUM")
-
-    def _damage(self) -> list[str]:
-        with self._errors_named():
-            found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
-
     def _faults(self) -> list[str]:
         with self._errors_named():
-            orphans = len(self._run("PRAGMA foreign_key_check").fetchall())
-        found = [f"{orphans} photos of nobody"] if orphans else []
+            found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
+        found = [] if found == ["ok"] else found
         if os.name == "posix" and self.path.stat().st_mode & 0o077:
             found.append(f"others may read it; run: chmod 600 {self.path}")
         return found
-
-    def _value(self, query: str) -> int:
-        row = self._run(query).fetchone()
-        return int(row[0]) if row else 0
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:

@@ -87,7 +87,7 @@ class RecordStore:
         self,
         batch_size: int,
         shuffle_seed: int | None,
-        start_step: int = 0,
+        start_step: int | tf.Tensor = 0,
         pair_range: tuple[int, int] | None = None,
     ) -> tf.data.Dataset:
         """Read batches as `make_dataset` builds them, without end.
@@ -96,7 +96,7 @@ class RecordStore:
             batch_size: Pairs per batch; a pass over the cache has `pairs // batch_size` of them.
             shuffle_seed: None for the order of the shards; otherwise every pass has another order,
                 a function of the seed and the pass.
-            start_step: How many batches to skip without decoding them.
+            start_step: How many batches to skip without decoding them; a tensor is int64.
             pair_range: The pairs [begin, end) of each batch whose images are loaded, as in
                 `make_dataset`.
 
@@ -113,13 +113,14 @@ class RecordStore:
                 f"{self.folder} holds {self.pairs:,} pairs, too few for a batch of {batch_size}; "
                 "build a larger cache or use a smaller batch"
             )
-        first_pass, skipped = divmod(start_step, self.pairs // batch_size)
+        steps = self.pairs // batch_size
+        first_pass, skipped = start_step // steps, start_step % steps
         # A shard truncated between two records ends without an error, so records are counted.
         counted = tf.data.experimental.assert_cardinality(self.pairs)
 
         def one_pass(number: tf.Tensor) -> tf.data.Dataset:
             batches = self._records(shuffle_seed, number).apply(counted).batch(batch_size, True)
-            return batches.skip(tf.where(number == first_pass, tf.constant(skipped, tf.int64), 0))
+            return batches.skip(tf.where(number == first_pass, tf.cast(skipped, tf.int64), 0))
 
         passes = tf.data.Dataset.range(first_pass, tf.int64.max)
         batches = passes.flat_map(no_autograph(one_pass))

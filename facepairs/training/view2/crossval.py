@@ -102,7 +102,7 @@ def crossval(
     check_unlocked(place)
     require_room_to_train()
     view, photos = prepare_view2(folder, Path(lists), plan.folds, plan.align)
-    return run_folds(view, photos, plan, place, resume, options)
+    return run_folds(view, photos, plan, place, options)
 
 
 def run_folds(
@@ -110,7 +110,6 @@ def run_folds(
     photos: PhotoTable,
     plan: Plan,
     out: Path,
-    resume: bool = False,
     options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
 ) -> CrossvalReport:
     """Train and score the folds that are not finished, then summarise all that are.
@@ -119,8 +118,7 @@ def run_folds(
         view: The protocol, from `prepare_view2`.
         photos: What was found in the photos, from `prepare_view2`.
         plan: Methods and folds, from `make_plan`.
-        out: The run folder.
-        resume: Continue the run in `out`.
+        out: The run folder; a run in it is continued.
         options: How the trainings run.
 
     Raises:

@@ -147,10 +147,3 @@ def test_a_disk_that_becomes_full_is_reported_and_the_part_kept(
     assert (tmp_path / "f.part").stat().st_size <= 100_000
     assert download(f"{remote.url}/f", tmp_path / "f.part").read_bytes() == BODY
     assert remote.asked[-1][1].startswith("bytes=")
-
-
-def test_a_file_that_cannot_be_written_is_reported(remote: Remote, tmp_path: Path) -> None:
-    remote.files["f"] = BODY
-    (tmp_path / "f.part").mkdir()
-    with pytest.raises(OSError, match=r"f\.part"):
-        download(f"{remote.url}/f", tmp_path / "f.part")

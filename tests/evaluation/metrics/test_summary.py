@@ -20,7 +20,6 @@ from facepairs.evaluation.decisions import (
 )
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
 from facepairs.evaluation.report.table import facts_of
 from facepairs.evaluation.report.verifier_tables import figure_rows
@@ -147,15 +146,6 @@ def test_tar_at_far_has_figures_or_a_reason():
     assert too_few.reason == "not enough pairs: needs 3000 impostor pairs, has 300"
 
 
-def test_ece_weights_classes_equally():
-    genuine, score, _ = drawn(4)
-    few = ~genuine | (np.arange(600) < 60)
-    calibration = Calibration(2.0, -2.0)
-    summary = figures_of(genuine[few], score[few], 1.0, calibration=calibration)
-    probability = calibration.probability(score[few])
-    assert summary.ece == expected_calibration_error(genuine[few], probability)
-
-
 def test_each_fold_is_decided_with_the_threshold_of_the_others():
     genuine, score, fold = drawn(5)
     summary = figures_of(genuine, score, None, fold)
@@ -175,15 +165,6 @@ def test_each_fold_is_decided_with_the_threshold_of_the_others():
     low, high = summary.accuracy.interval
     assert (high - low) / 2 == pytest.approx(2.2621571628 * error)  # Student's t, 9 degrees
     assert summary.point.errors.fmr.value == false_accepts / 300
-
-
-def test_a_folds_own_pairs_do_not_change_its_threshold():
-    genuine, score, fold = drawn(6)
-    before = figures_of(genuine, score, None, fold).folds[2].threshold
-    held_out = fold == 3
-    shifted = np.where(held_out, score * 5 + 3, score)
-    assert figures_of(genuine, shifted, None, fold).folds[2].threshold == before
-    assert figures_of(genuine ^ held_out, score, None, fold).folds[2].threshold == before
 
 
 def test_without_folds_halves_set_each_others_threshold():
@@ -292,12 +273,3 @@ def test_rows_name_the_threshold_that_errors_belong_to():
     assert rows["  Strangers accepted (FMR)"].startswith("0.00 %")
     assert rows["  Genuine pairs missed (FNMR)"].startswith("50.00 %")
     assert "Threshold" not in rows
-
-
-def test_rows_over_folds():
-    genuine, score, fold = drawn(9)
-    rows = texts(figures_of(genuine, score, None, fold))
-    assert "(mean ± standard error of 10 folds; 95 % interval" in rows["Accuracy"]
-    assert rows["Threshold"].endswith("LFW's standard rule)")
-    assert " to " in rows["Threshold"]
-    assert "Calibration error (ECE)" not in rows

@@ -14,7 +14,7 @@ from processes.gallery_jobs import MODEL, photo
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData, BadGallery
-from facepairs.gallery.stores.find import open_store
+from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.postgres import PAUSE_S
 
 
@@ -155,7 +155,7 @@ def test_several_connections_may_make_it_at_once(url):
 
 def test_what_others_wrote_into_the_tables_is_found(postgres, store, url):
     database = database_of(url)
-    postgres.run_sql("UPDATE facepairs.photos SET vector = '\\x0102' WHERE person = 1", database)
+    postgres.run_sql("UPDATE facepairs.photos SET vector = '\\x0102' WHERE name = 'Ann'", database)
     assert store.problems() == ["a photo of Ann is not what was written"]
     with pytest.raises(BadGallery, match="damaged"):
         store.load()

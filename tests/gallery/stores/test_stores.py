@@ -16,8 +16,8 @@ from processes.postgres_server import PostgresServer
 
 from facepairs.errors import BadData, BadGallery
 from facepairs.gallery.encryption import COST
+from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import GalleryStore
-from facepairs.gallery.stores.find import open_store
 
 JOB = Path(__file__).parents[2] / "helpers" / "processes" / "gallery_jobs.py"
 NAMES = st.sampled_from(["Ann", "Bé", "王芳", "O'Neil; --", "a b"])

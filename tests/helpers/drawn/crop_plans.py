@@ -1,5 +1,6 @@
 """Crop plans of drawn photos."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.faces.inspection import inspect_photos
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
+from facepairs.images.warp import Similarity
 
 
 def whole_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:
@@ -39,3 +41,13 @@ def turned_plan(index: FaceIndex, crop_px: int, seed: int = 0, most_scale: float
         matrix = np.array([(np.cos(angle), -np.sin(angle)), (np.sin(angle), np.cos(angle))]) / scale
         maps.append(np.column_stack([matrix, (crop_px - 1) / 2 - matrix @ centre]))
     return replace(plan, to_crop=np.array(maps), alignment="landmarks-5")
+
+
+def rotated(
+    scale: float, angle_deg: float, centre: tuple[float, float], side_px: int = 112
+) -> Similarity:
+    """Return the map to a square around a point of the image."""
+    angle = math.radians(angle_deg)
+    cos, sin = scale * math.cos(angle), scale * math.sin(angle)
+    matrix = np.array([[cos, -sin], [sin, cos]])
+    return Similarity(matrix, (side_px - 1) / 2 - matrix @ centre)

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from facepairs.images.decode import EXIF_ORIENTATION
+
 
 def smooth(height: int, width: int, seed: int = 0) -> np.ndarray:
     """Return uint8[height, width, 3], the sum of a few random waves: smooth like a face."""
@@ -43,3 +45,27 @@ def put(root: Path, name: str, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
+
+
+def exif_of(orientation: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[EXIF_ORIENTATION] = orientation
+    return exif
+
+
+def stored(
+    upright: Image.Image | np.ndarray, orientation: int, kind: str, **options: object
+) -> bytes:
+    """Return the file of a camera that notes an orientation, and shows `upright`."""
+    undo = {1: None, 2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[orientation]
+    image = Image.fromarray(upright) if isinstance(upright, np.ndarray) else upright
+    turned = image if undo is None else image.transpose(Image.Transpose(undo))
+    return encoded(turned, kind, exif=exif_of(orientation), **options)
+
+
+def noise_photos(folder: Path, count: int, size: tuple[int, int] = (32, 32)) -> list[Path]:
+    """Write photos of random pixels, `0.png` and so on."""
+    for number in range(count):
+        pixels = np.random.default_rng(number).integers(0, 256, (*size[::-1], 3), np.uint8)
+        put(folder, f"{number}.png", encoded(pixels, "PNG"))
+    return [folder / f"{number}.png" for number in range(count)]

@@ -41,11 +41,7 @@ def png_bombs() -> Iterator[Named]:
     yield "more-data-than-pixels", png(60, 60, 8, 0, zeros(400 << 20))
     small = zlib.compress(b"\0" * (61 * 60))
     text = zeros(300 << 20)
-    for kind, head in (
-        (b"zTXt", b"a\0\0"),
-        (b"iTXt", b"a\0\1\0\0\0"),
-        (b"iCCP", b"a\0\0"),
-    ):
+    for kind, head in ((b"zTXt", b"a\0\0"), (b"iTXt", b"a\0\1\0\0\0"), (b"iCCP", b"a\0\0")):
         name = kind.decode()
         yield f"{name}-bomb", png(60, 60, 8, 0, small, chunk(kind, head + text))
         yield f"{name}-broken", png(60, 60, 8, 0, small, chunk(kind, head + b"\xff" * 40))
@@ -191,30 +187,16 @@ def tiff(entries: dict[int, tuple[int, int, int]], body: bytes = b"", loop: bool
     rows = b"".join(
         struct.pack("<HHII", tag, *(v & 0xFFFFFFFF for v in e)) for tag, e in entries.items()
     )
-    return (
-        b"II*\0"
-        + struct.pack("<I", 8)
-        + struct.pack("<H", len(entries))
-        + rows
-        + struct.pack("<I", 8 if loop else 0)
-        + body
-    )
+    head = b"II*\0" + struct.pack("<IH", 8, len(entries))
+    return head + rows + struct.pack("<I", 8 if loop else 0) + body
 
 
 def tiff_image(
     side: int, body: bytes, compression: int = 1, bits: int = 8, **changes: tuple[int, int, int]
 ) -> bytes:
-    entries = {
-        256: (4, 1, side),
-        257: (4, 1, side),
-        258: (3, 1, bits),
-        259: (3, 1, compression),
-        262: (3, 1, 1),
-        273: (4, 1, 0),
-        277: (3, 1, 1),
-        278: (4, 1, side),
-        279: (4, 1, len(body)),
-    }
+    entries = {256: (4, 1, side), 257: (4, 1, side), 258: (3, 1, bits), 259: (3, 1, compression),
+               262: (3, 1, 1), 273: (4, 1, 0), 277: (3, 1, 1), 278: (4, 1, side),
+               279: (4, 1, len(body))}  # fmt: skip
     entries |= {int(tag[1:]): value for tag, value in changes.items()}
     start = 8 + 2 + 12 * len(entries) + 4
     if entries[273] == (4, 1, 0):
@@ -229,21 +211,15 @@ def shared_tags(size: int, tags: int) -> bytes:
 
 
 def tiff_bombs() -> Iterator[Named]:
-    yield (
-        "shared-tags",
-        tiff_image(
-            60, bytes(4_000_000), **{f"t{1000 + n}": (7, 4_000_000, 8) for n in range(3000)}
-        ),
-    )
+    shared = {f"t{1000 + n}": (7, 4_000_000, 8) for n in range(3000)}
+    yield "shared-tags", tiff_image(60, bytes(4_000_000), **shared)
     for side in (2**31 - 1, 65_535, 2**32 - 1):
         yield f"header-{side}", tiff_image(side, bytes(99))
     for compression in (8, 5, 32773, 7, 34712, 34925, 50000, 50001, 4):
         yield f"side-7000-as-{compression}", tiff_image(7000, bytes(999), compression)
     yield "deflate-7000", tiff_image(7000, zeros(7000 * 7000), 8)
-    yield (
-        "deflate-7000-rgba16",
-        tiff_image(7000, zeros(7000 * 7000 * 8), 8, 16, t277=(3, 1, 4), t262=(3, 1, 2)),
-    )
+    rgba16 = {"bits": 16, "t277": (3, 1, 4), "t262": (3, 1, 2)}
+    yield "deflate-7000-rgba16", tiff_image(7000, zeros(7000 * 7000 * 8), 8, **rgba16)
     yield "deflate-7000-16", tiff_image(7000, zeros(7000 * 7000 * 2), 8, 16)
     yield "packbits-7000", tiff_image(7000, b"\x81\0" * (7000 * 56), 32773)
     yield "more-strip-than-file", tiff_image(60, bytes(3600), t279=(4, 1, 2**31))
@@ -251,24 +227,9 @@ def tiff_bombs() -> Iterator[Named]:
     yield "many-samples", tiff_image(60, bytes(3600), t277=(3, 1, 65535))
     yield "many-strips", tiff_image(60, bytes(3600), t273=(4, 2**28, 8), t279=(4, 2**28, 8))
     yield "bits-255", tiff_image(60, bytes(3600), bits=255)
-    yield (
-        "tile-bomb",
-        tiff_image(
-            60,
-            bytes(3600),
-            8,
-            t322=(4, 1, 2**30),
-            t323=(4, 1, 2**30),
-            t324=(4, 1, 8),
-            t325=(4, 1, 99),
-        ),
-    )
-    yield (
-        "tile-20000",
-        tiff_image(
-            60, zeros(1 << 20), 8, t322=(4, 1, 20_000), t323=(4, 1, 20_000), t324=(4, 1, 180)
-        ),
-    )
+    for side, at in ((2**30, 8), (20_000, 180)):
+        tiles = {"t322": (4, 1, side), "t323": (4, 1, side), "t324": (4, 1, at)}
+        yield f"tile-{side}", tiff_image(60, zeros(1 << 20), 8, **tiles)
     yield "looped", tiff({256: (4, 1, 60), 257: (4, 1, 60)}, loop=True)
     yield "exif-in-itself", tiff_image(60, bytes(3600), t34665=(4, 1, 8), t274=(3, 1, 6))
     yield "huge-tag", tiff_image(60, bytes(3600), t700=(1, 2**31, 8))

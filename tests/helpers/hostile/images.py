@@ -216,13 +216,8 @@ def odd_places(folder: Path, photo: bytes) -> Iterator[tuple[str, Path]]:
     folder.mkdir(parents=True, exist_ok=True)
     os.mkfifo(folder / "fifo.jpg")
     (folder / "folder.jpg").mkdir()
-    links = {
-        "dangling": "nowhere.jpg",
-        "looping": "looping.jpg",
-        "device": "/dev/zero",
-        "terminal": "/dev/tty",
-        "upward": "..",
-    }
+    links = {"dangling": "nowhere.jpg", "looping": "looping.jpg", "device": "/dev/zero",
+             "terminal": "/dev/tty", "upward": ".."}  # fmt: skip
     for name, target in links.items():
         (folder / f"{name}.jpg").symlink_to(target)
     for name in ("fifo", "folder", *links):
@@ -233,10 +228,6 @@ def odd_places(folder: Path, photo: bytes) -> Iterator[tuple[str, Path]]:
         path = Path(os.fsdecode(os.fsencode(folder) + b"/" + raw))
         path.write_bytes(photo)
         yield "name", path
-        yield "name, damaged", _damaged_copy(path, photo)
-
-
-def _damaged_copy(path: Path, photo: bytes) -> Path:
-    copy = path.with_name("d" + path.name[1:])
-    copy.write_bytes(photo[: len(photo) // 2])
-    return copy
+        damaged = path.with_name("d" + path.name[1:])
+        damaged.write_bytes(photo[: len(photo) // 2])
+        yield "name, damaged", damaged

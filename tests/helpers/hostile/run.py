@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -132,27 +131,6 @@ def _peak_mb() -> float:
     return int(peak.split()[1]) / 1024
 
 
-class _Watchdog(threading.Thread):
-    """Ends the process when a file makes it wait for ever; a suspended machine counts as one tick.
-
-    A file that makes it compute for ever, perhaps without other threads running, ends by SIGPROF.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.ticks = 0
-
-    def run(self) -> None:
-        while self.ticks < HANG_S:
-            time.sleep(1)
-            self.ticks += 1
-        os._exit(3)
-
-    def restart(self) -> None:
-        self.ticks = 0
-        signal.setitimer(signal.ITIMER_PROF, HANG_S)
-
-
 def _child(good: str, *names: str) -> None:
     todo = json.load(sys.stdin)
     warnings.simplefilter("error")  # no warning may reach the user
@@ -160,14 +138,12 @@ def _child(good: str, *names: str) -> None:
     for way in ways.values():
         way(Path(good))  # loading the package is not a file's cost
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # kills, even inside C code
-    watchdog = _Watchdog()
-    watchdog.start()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # kills, even inside C code
     _peak_mb()
     for at, path in enumerate(todo):
         print(at, flush=True)
         for name, way in ways.items():
-            watchdog.restart()
+            signal.alarm(HANG_S)
             started = time.process_time()
             result, message = _try(way, Path(path))
             seconds = time.process_time() - started

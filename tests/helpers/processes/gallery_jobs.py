@@ -9,8 +9,8 @@ import sys
 import numpy as np
 
 from facepairs.gallery.identity import ModelIdentity
+from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto
-from facepairs.gallery.stores.find import open_store
 
 WIDTH = 16
 MODEL = ModelIdentity("0" * 64, "tiny", "landmarks-5", WIDTH)

@@ -3,6 +3,7 @@
 import io
 import tarfile
 import zipfile
+from pathlib import Path
 
 
 def tgz(files: dict[str, bytes], *extra: tarfile.TarInfo) -> bytes:
@@ -23,3 +24,9 @@ def zipped(files: dict[str, bytes]) -> bytes:
         for name, data in files.items():
             bundle.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
     return out.getvalue()
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return the content of every file below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

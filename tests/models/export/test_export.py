@@ -96,14 +96,8 @@ def half_tensors(data):
     return halves
 
 
-@pytest.mark.parametrize("px", [64, pytest.param(112, marks=pytest.mark.slow)])
-def test_embeddings_do_not_depend_on_the_batch(px, siamese):
-    if px == 64:
-        model, data = siamese[0].inference_model(), siamese[2]
-    else:
-        model = network_with_statistics("siamese-conv", px).inference_model()
-        data = export_onnx(model, "embedding")[0]
-    faces = images(6, 112)
+def test_embeddings_do_not_depend_on_the_batch(siamese):
+    model, data, faces = siamese[0].inference_model(), siamese[2], images(6, 112)
     together = np.asarray(model(faces))
     assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
     session = onnxruntime.InferenceSession(data)
@@ -119,14 +113,9 @@ def test_a_network_that_depends_on_the_batch_is_refused():
         export_onnx(keras.Model(image, x), "embedding")
 
 
-def test_the_keras_file_is_deflated_and_loads_in_safe_mode(siamese, tmp_path):
-    model = siamese[0].inference_model()
-    data = keras_bytes(model)
+def test_the_keras_file_is_deflated(siamese):
+    data = keras_bytes(siamese[0].inference_model())
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
         stored = sum(entry.file_size for entry in archive.infolist())
     assert len(data) < 0.65 * stored
-    (tmp_path / "model.keras").write_bytes(data)
-    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
-    faces = images(3, 112)
-    assert np.array_equal(np.asarray(loaded(faces)), np.asarray(model(faces)))

@@ -39,10 +39,18 @@ def changed(data, **members):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_all_our_models_pass(model):
+def test_all_our_models_pass_and_load_in_safe_mode_with_the_same_outputs(model, tmp_path):
     px = 96 if RECIPES[model].precomputes else RECIPES[model].image_size
     network = build_network(model, 112, px, augment=1.0)
-    check_keras_file(keras_bytes(network.inference_model()))
+    whole = network.inference_model()
+    data = keras_bytes(whole)
+    check_keras_file(data)
+    (tmp_path / "model.keras").write_bytes(data)
+    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
+    draw = np.random.default_rng(0).integers
+    faces = [draw(0, 256, (2, 112, 112, 3), np.uint8) for _ in network.inputs]
+    given = faces if len(faces) > 1 else faces[0]
+    assert np.asarray(loaded(given)) == pytest.approx(np.asarray(whole(given)), abs=1e-6)
 
 
 def test_a_golden_keras_file_returns_the_scores_of_its_network():

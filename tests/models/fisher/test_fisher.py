@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from facepairs.models.build import build_network
-from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.fisher.descriptors import (
     MIRROR_ORDER,
     SCALES,
@@ -23,7 +22,6 @@ from facepairs.models.fisher.tower import (
     fold_descriptors,
     mirror_signs,
 )
-from facepairs.models.frozen_backbone import FeatureHead
 from facepairs.models.replicas import StepRandom
 
 
@@ -31,18 +29,6 @@ def faces(count, px=96, seed=0):
     """Smooth random images: float32 in [0, 1]."""
     coarse = np.random.default_rng(seed).random((count, 12, 12, 3), np.float32)
     return np.asarray(keras.ops.image.resize(coarse, (px, px), "bilinear"))
-
-
-@pytest.mark.parametrize("px", [96, 112, 128, 224])
-def test_there_is_a_descriptor_at_each_position(px):
-    found = np.asarray(describe(faces(2, px)))
-    centres = positions(px)
-    assert found.shape == (2, len(centres), 128)
-    assert np.abs(centres).max() < 1
-    assert centres.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
-    lengths = np.linalg.norm(found, axis=2)
-    assert lengths.max() <= 1 + 1e-5
-    assert found.min() >= 0
 
 
 def test_the_descriptor_of_an_edge_has_the_orientation_of_its_gradient():
@@ -201,39 +187,6 @@ def test_scores_from_features_are_those_from_images(network):
     model = network.inference_model()
     expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
     assert scores == pytest.approx(expected, abs=1e-2)  # features are stored in half precision
-
-
-def test_the_embedding_ignores_mirroring(network):
-    model = network.inference_model()
-    embedding = np.asarray(model(photos(2)))
-    assert np.linalg.norm(embedding, axis=1) == pytest.approx(1, abs=1e-5)
-    assert np.asarray(model(photos(2)[:, :, ::-1])) == pytest.approx(embedding, abs=1e-5)
-
-
-def test_the_keras_file_loads_in_safe_mode(network, tmp_path):
-    model = network.inference_model()
-    path = tmp_path / "model.keras"
-    path.write_bytes(keras_bytes(model))
-    loaded = keras.saving.load_model(path, safe_mode=True)
-    assert np.asarray(loaded(photos(2))) == pytest.approx(np.asarray(model(photos(2))), abs=1e-6)
-
-
-def test_an_image_paired_with_itself_is_compared_with_its_mirror_image(network):
-    vectors = np.asarray(network.features(photos(2)))
-    compared = []
-    network_loss = network.objective
-
-    class Spy(keras.Layer):
-        def call(self, left, right, genuine, left_person, right_person):
-            compared.append((np.asarray(left), np.asarray(right)))
-            return network_loss(left, right, genuine, left_person, right_person)
-
-    spied = FeatureHead(network.head, Spy())
-    batch = np.concatenate([vectors, vectors])  # each image paired with itself
-    people = np.array([0, 1, 0, 1], np.int32)
-    for step in range(5):
-        spied.loss(batch, np.ones(2, np.float32), people, StepRandom(0, step))
-    assert all(not np.allclose(left, right, atol=1e-3) for left, right in compared)
 
 
 def test_the_loss_is_a_function_of_seed_and_step(network):

@@ -73,15 +73,3 @@ def test_shares_never_become_denormal():
     smallest = np.exp(-MAX_LOG_RATIO) / share.shape[-1]
     assert np.finfo(np.float32).tiny < 0.9 * smallest < share.min() < 1.1 * np.exp(-MAX_LOG_RATIO)
     assert np.abs(rows - np.asarray(model(faces(96)))).max() < 1e-4
-
-
-def test_descriptors_are_projected_as_they_are_collected():
-    _, data, difference = exported(100, 112)
-    assert difference < 1e-5
-    nodes = onnx.load_model_from_string(data).graph.node
-    assert "ReverseSequence" not in {node.op_type for node in nodes}
-    dilated = [
-        node for node in nodes for item in node.attribute
-        if item.name == "dilations" and list(item.ints) == [3, 3]
-    ]  # fmt: skip
-    assert len(dilated) == 8  # the projection and the sum of the cells, at four scales

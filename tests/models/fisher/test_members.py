@@ -86,16 +86,6 @@ def test_lines_are_second_derivatives():
     assert set(np.argsort(by_orientation)[-2:]) == {2, 6}  # bright and dark ones, upright
 
 
-def test_a_bright_upright_line_is_told_from_a_dark_one():
-    columns = np.mgrid[:96, :96].astype(np.float32)[1]
-    line = 0.5 * np.exp(-(((columns - 47.5) / 2) ** 2))
-    images = np.repeat(np.stack([0.25 + line, 0.75 - line])[..., None], 3, axis=3)
-    described = np.asarray(describe(images, View(lines=True)))
-    bright, dark = described.reshape(2, -1, 8).sum(axis=1)
-    # Each is described by 6 or 2 itself, and by the other number on both of its sides.
-    assert (np.argmax(bright), np.argmax(dark)) == (2, 6)
-
-
 def test_views_of_both_kinds_are_computed_together_as_one_by_one():
     images = faces(2, 96)
     views = [View(), View(60, 6, lines=True), View(66)]
@@ -115,13 +105,6 @@ def test_an_embedding_is_the_concatenation_of_the_members(network):
         expected = np.asarray(single_member(network, number)(images))
         own = got[:, number] / np.linalg.norm(got[:, number], axis=1, keepdims=True)
         assert own == pytest.approx(expected, abs=1e-4)
-
-
-def test_members_weigh_about_the_same(network):
-    shares = np.linalg.norm(
-        np.asarray(network.head(faces(4))).reshape(4, len(MEMBERS), 128), axis=2
-    )
-    assert shares == pytest.approx(len(MEMBERS) ** -0.5, rel=0.1)
 
 
 def test_features_and_images_have_the_same_scores_and_mirroring_changes_nothing(network):
@@ -179,12 +162,6 @@ def test_the_keras_file_is_small_and_loads(rounded, tmp_path):
     path.write_bytes(data)
     loaded = keras.saving.load_model(path, safe_mode=True)
     assert np.asarray(loaded(photos(3))) == pytest.approx(np.asarray(model(photos(3))), abs=1e-6)
-
-
-def test_features_and_images_have_the_same_embeddings_where_there_is_a_cohort(rounded):
-    expected = np.asarray(rounded.inference_model()(photos(3)))
-    embeddings = rounded.feature_head().embeddings(rounded.features(photos(3)))
-    assert np.asarray(embeddings) == pytest.approx(expected, abs=2e-3)
 
 
 def unit(rows):

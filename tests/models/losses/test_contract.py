@@ -87,15 +87,10 @@ def test_the_loss_falls_as_partners_approach_and_others_move_apart(name):
 @every
 @pytest.mark.parametrize(
     ("left", "right"),
-    [
-        ([0] * 6, [0] * 6),
-        ([0, 60, 120, 180, 240, 300], [0, 60, 120, 180, 240, 300]),
-        ([0, 60, 120, 180, 240, 300], [180, 240, 300, 0, 60, 120]),
-        ([0, 180] * 3, [180, 0] * 3),
-        ([1e-5, 2e-5, 3e-5, 0, 0, 0], [0] * 6),
-    ],
+    [([0] * 6, [0] * 6), (NEAR[0], NEAR[0]), (NEAR[0], np.add(NEAR[0], 180)),
+     ([0, 180] * 3, [180, 0] * 3), ([1e-5, 2e-5, 3e-5, 0, 0, 0], [0] * 6)],
     ids=["all equal", "pairs equal", "pairs opposite", "two points", "almost equal"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("others", [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], [0, 1, 2, 5, 4, 3]])
 def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
     value, gradients = value_and_gradients(build(name), batch(left, right, range(6), others))
@@ -127,16 +122,6 @@ def test_a_batch_with_nothing_to_learn_costs_nothing(name):
         value, gradients = value_and_gradients(loss, pairs)
         assert value == pytest.approx(0, abs=1e-5)
         assert all(np.asarray(gradient) == pytest.approx(0, abs=1e-5) for gradient in gradients)
-
-
-def test_a_batch_of_one_class_costs_what_that_class_does():
-    loss = build("margin")
-    near, far = (
-        [float(loss(*batch([0], [angle], [0], [person]))) for person in (0, 1)]
-        for angle in (5, 100)
-    )
-    assert near[0] < far[0]  # genuine
-    assert near[1] > far[1]  # impostor
 
 
 @every

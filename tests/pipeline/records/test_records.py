@@ -79,17 +79,6 @@ def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
         assert np.array_equal(labels, genuine)
 
 
-def test_batches_have_the_types_of_the_files_store(index, caches):
-    files = make_dataset(
-        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([]), 16
-    )
-    for folder in caches.values():
-        ours = RecordStore.open(folder).batches(16, 1).element_spec
-        for name, spec in files.element_spec.items():
-            assert ours[name].dtype == spec.dtype
-            assert spec.is_compatible_with(tf.TensorSpec(ours[name].shape, spec.dtype))
-
-
 def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
     images, genuine = read_all(dataset, count)
     return [pair.tobytes() + label.tobytes() for pair, label in zip(images, genuine, strict=True)]
@@ -207,28 +196,22 @@ def test_an_invalid_manifest_raises_bad_data(caches, tmp_path_factory, data):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "named"),
     [
-        ({"version": 1}, "version is 1; use 3, .*; build the cache again"),
-        ({"format": "other"}, "not a pair cache"),
-        ({"shards": None}, "shards is None; use a list"),
+        ({"version": 1}, "version is 1"),
+        ({"format": "other"}, MANIFEST),
+        ({"shards": None}, "shards is None"),
         ({"pairs": "70"}, "pairs is '70'"),
-        ({"pairs": 71}, "its shards have more or fewer pairs"),
-        ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1}]}, "numbered"),
+        ({"pairs": 71}, MANIFEST),
+        ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1}]}, MANIFEST),
         ({"shards": [{"name": "x"}]}, r"shards\[0\]\.pairs is missing"),
     ],
 )
-def test_the_message_tells_what_is_wrong_with_a_manifest(cache, change, message):
+def test_what_is_wrong_with_a_manifest_is_named(cache, change, named):
     table = json.loads((cache / MANIFEST).read_text())
     (cache / MANIFEST).write_text(json.dumps(table | change))
-    with pytest.raises(BadData, match=message):
+    with pytest.raises(BadData, match=named):
         RecordStore.open(cache)
-
-
-def test_deeply_nested_json_is_a_problem_not_a_crash(cache):
-    (cache / MANIFEST).write_text("[" * 200_000)
-    with pytest.raises(BadData, match=MANIFEST):
-        read_manifest(cache)
 
 
 def boundaries(data: bytes) -> Iterator[int]:
@@ -236,15 +219,6 @@ def boundaries(data: bytes) -> Iterator[int]:
     while at < len(data):
         yield at
         at += 16 + int.from_bytes(data[at : at + 8], "little")
-
-
-def test_a_truncation_between_two_records_is_found(cache):
-    path = cache / SHARD
-    data = path.read_bytes()
-    for at in boundaries(data):
-        path.write_bytes(data[:at])
-        with pytest.raises(BadData, match=f"{SHARD}: {at:,} bytes, not {len(data):,}"):
-            RecordStore.open(cache)
 
 
 @pytest.mark.parametrize("seed", [None, 1])
@@ -275,14 +249,6 @@ def test_missing_extra_and_irregular_files_are_found(cache):
         RecordStore.open(cache)
 
 
-def test_a_missing_manifest_or_folder_is_reported(cache, tmp_path):
-    (cache / MANIFEST).unlink()
-    with pytest.raises(BadData, match=MANIFEST):
-        RecordStore.open(cache)
-    with pytest.raises(BadData, match="absent"):
-        RecordStore.open(tmp_path / "absent")
-
-
 def test_a_cache_of_other_pairs_is_refused_with_the_differences(index, caches):
     store = RecordStore.open(caches["jpeg"])
     fits = {
@@ -295,14 +261,13 @@ def test_a_cache_of_other_pairs_is_refused_with_the_differences(index, caches):
         "detector": "",
     }
     store.check_matches(**fits)
-    for change, message in (
-        ({"index_fingerprint": "0" * 64}, "the folder of faces is another or has changed"),
+    for change, named in (
+        ({"index_fingerprint": "0" * 64}, "folder of faces"),
         ({"people_digest": people_digest(index, range(3))}, "other people"),
-        ({"seed": 4}, "seed is 3, not 4"),
-        ({"frame_px": 41}, "frame_px is 40, not 41"),
+        ({"seed": 4, "frame_px": 41}, "seed is 3, not 4; frame_px is 40, not 41"),
         ({"crop_px": 25}, "crop_px is 24, not 25"),
         ({"alignment": "landmarks-5"}, "alignment is lfw-frame, not landmarks-5"),
-        ({"detector": "eyes-2"}, "its faces were found by another detector"),
+        ({"detector": "eyes-2"}, "another detector"),
     ):
-        with pytest.raises(BadData, match=f"{message}.*; build the cache again"):
+        with pytest.raises(BadData, match=named):
             store.check_matches(**{**fits, **change})

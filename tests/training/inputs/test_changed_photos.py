@@ -10,8 +10,6 @@ from PIL import Image
 
 from facepairs.config import TrainConfig
 from facepairs.errors import BadData, BadImage
-from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.inputs.data import open_store
 from facepairs.training.inputs.pair_cache import build_training_cache, open_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.options import TrainOptions
@@ -38,18 +36,6 @@ def change(photos):
     data = photo.read_bytes()
     photo.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     os.utime(photo, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def test_crops_in_memory_are_of_the_present_photos(photos, tmp_path):
-    stores = []
-    for _ in range(2):
-        index, plan, _ = prepare(photos, CONFIG)
-        store = open_store(index, plan, "memory", tmp_path)
-        assert isinstance(store, MemoryStore)
-        stores.append(np.array(store.arrays[0]))
-        for path in photos.glob("*/*.pgm"):
-            Image.open(path).transpose(Image.Transpose.ROTATE_180).save(path)
-    assert not np.array_equal(*stores)
 
 
 def test_the_index_tells_photos_by_their_content(photos):

@@ -52,8 +52,8 @@ def view(many_faces, tmp_path_factory):
     return read_view2(FaceIndex.scan(many_faces), lists)
 
 
-def crossval(view, made, out, **options):
-    return view2.run_folds(view, inspect_photos(view.index, "landmarks"), made, out, **options)
+def crossval(view, made, out):
+    return view2.run_folds(view, inspect_photos(view.index, "landmarks"), made, out)
 
 
 def plan(tmp_path, methods=METHOD, folds="1-2", text=SETTINGS):
@@ -134,7 +134,7 @@ def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(
         origin = msgspec.structs.replace(origin, calibration=seen)
         write_scores(scores, replace(table, cluster=cluster), origin)
     before = done[0].methods[METHOD].ece
-    result = crossval(view, plan(tmp_path), out, resume=True).methods[METHOD]
+    result = crossval(view, plan(tmp_path), out).methods[METHOD]
     measured = measure_scores(ScoreSource("view2", str(out / METHOD), METHOD)).summary
     assert result.ece == measured.ece != before
 
@@ -164,7 +164,7 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
 
     with monkeypatch.context() as patch:
         patch.setattr("facepairs.training.train_people.train_people", never)
-        report = crossval(view, plan(tmp_path, METHOD), out, resume=True)
+        report = crossval(view, plan(tmp_path, METHOD), out)
     assert report.methods == done[0].methods
     first, second = (out / METHOD / f"fold-0{fold}" for fold in (1, 2))
     provenance_path(first / "scores.csv").unlink()
@@ -172,7 +172,7 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
     assert read_fold(first, 1) is None
     assert read_fold(second, 2) is None
     shutil.copy(done[1] / METHOD / "fold-02" / "scores.csv", second)
-    again = crossval(view, plan(tmp_path), out, resume=True).methods[METHOD]
+    again = crossval(view, plan(tmp_path), out).methods[METHOD]
     before = done[0].methods[METHOD]
     assert again.accuracy == before.accuracy
     assert again.auc == before.auc
@@ -220,39 +220,7 @@ def test_a_checkpoint_from_another_fold_is_refused(view, done, tmp_path):
     shutil.rmtree(out / METHOD / "fold-02")
     shutil.move(out / METHOD / "fold-01", out / METHOD / "fold-02")
     with pytest.raises(BadRun, match="made for other people or images"):
-        crossval(view, plan(tmp_path, METHOD, "2"), out, resume=True)
-
-
-def test_a_checkpoint_of_other_crops_is_refused(view, done, tmp_path):
-    folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "none")
-    shutil.copytree(done[1] / METHOD / "fold-01", folder)
-    config = plan(tmp_path, METHOD).configs[METHOD]
-    unaligned, split = config.replace(align="none"), view.split(1, config)
-    with pytest.raises(BadRun, match="made for other people or images"):
-        view2.run_fold(view, photos, 1, split, unaligned, folder, SILENT)
-    aligned = inspect_photos(view.index, "landmarks")
-    view2.run_fold(view, aligned, 1, split, config, folder, SILENT)
-
-
-def test_an_interrupted_fold_ends_at_the_same_weights(view, done, tmp_path, monkeypatch):
-    """A kill after the first epoch's checkpoint, as seen by the next run."""
-    made, cut = plan(tmp_path, METHOD, "1"), tmp_path / "cut"
-    save = Training.save
-
-    def save_and_die(training):
-        save(training)
-        raise SystemExit
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(Training, "save", save_and_die)
-        crossval(view, made, cut)
-    assert not (cut / METHOD / "fold-01" / "bundle").exists()
-    report = crossval(view, made, cut, resume=True)
-    whole, resumed = (read_fold(o / METHOD / "fold-01", 1) for o in (done[1], cut))
-    assert whole.scores.score.tolist() == resumed.scores.score.tolist()
-    assert whole.training.threshold == resumed.training.threshold
-    assert whole.training.epochs == resumed.training.epochs
-    assert report.methods[METHOD].accuracy.standard_error is None
+        crossval(view, plan(tmp_path, METHOD, "2"), out)
 
 
 def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
@@ -290,13 +258,14 @@ def test_the_article_sampler_trains_another_network(view, tmp_path):
 def test_changed_settings_images_and_unusable_folders_are_refused(view, done, many_faces, tmp_path):
     out = tmp_path / "run"
     shutil.copytree(done[1], out)
-    with pytest.raises(BadRun, match="resume"):
-        crossval(view, plan(tmp_path), out)
+    with pytest.raises(BadRun) as refused:
+        view2.crossval(many_faces, tmp_path, out, plan(tmp_path))
+    assert "resume" in refused.value.arguments
     with pytest.raises(BadRun, match="calibration_share"):
         other = plan(
             tmp_path, text=SETTINGS.replace("calibration_share = 0.4", "calibration_share = 0.3")
         )
-        crossval(view, other, out, resume=True)
+        crossval(view, other, out)
     with pytest.raises(BadConfig, match="folds 1 to 4"):
         crossval(view, plan(tmp_path, folds="9"), tmp_path / "none")
     write_lists(many_faces, tmp_path / "lists")
@@ -306,4 +275,4 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     pairs.write_text("\n".join(lines) + "\n", encoding="utf-8")
     changed = read_view2(view.index, tmp_path / "lists")
     with pytest.raises(BadRun, match=r"pairs\.txt"):
-        crossval(changed, plan(tmp_path, METHOD), out, resume=True)
+        crossval(changed, plan(tmp_path, METHOD), out)

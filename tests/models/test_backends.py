@@ -11,14 +11,6 @@ import numpy as np
 import pytest
 
 JOB = Path(__file__).with_name("backend_job.py")
-TRAIN = """
-import sys, facepairs
-config = facepairs.TrainConfig(model="difference")
-try:
-    facepairs.train(*sys.argv[1:], config)
-except facepairs.BadConfig as error:
-    print(error)
-"""
 
 
 def run_on(backend, *arguments):
@@ -55,11 +47,3 @@ def test_outputs_losses_and_a_step_of_training_are_those_of_tensorflow(
     for name, parts in on_tensorflow.items():
         for part, other in zip(parts, figures[name], strict=True):
             assert np.allclose(part, other, atol=2e-3), name
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the package jax")
-def test_training_from_python_says_that_it_needs_tensorflow(many_faces, tmp_path):
-    done = run_on("jax", "-c", TRAIN, many_faces, tmp_path / "run")
-    expected = "Keras runs on jax, training on TensorFlow alone; set KERAS_BACKEND=tensorflow"
-    assert done.stdout.startswith(expected), done.stderr

@@ -1,7 +1,5 @@
 """`train`, `evaluate` and `calibrate` as a notebook calls them, on drawn faces."""
 
-import json
-
 import pytest
 from processes.command_line import in_process
 
@@ -35,7 +33,7 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
     with pytest.raises(BadConfig) as caught:
         facepairs.train(faces, run.out, given.replace(seed=4), resume=True)
     assert caught.value.arguments == ("seed",)
-    with pytest.raises(BadRun, match="holds a run already"):
+    with pytest.raises(BadRun):
         facepairs.train(faces, run.out, given)
     with pytest.raises(BadConfig) as caught:
         facepairs.train(faces, resume=True)
@@ -43,11 +41,8 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
 
 
 def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces, tmp_path):
-    run = difference_run.run
     scores = tmp_path / "scores.csv"
-    found = facepairs.evaluate(run.verifier(), faces, scores_out=scores)
-    printed = json.loads(in_process("evaluate", scores, "--json", check=0).stdout)
-    assert found.summary.auc.value == printed["auc"]["value"]
+    found = facepairs.evaluate(difference_run.run.verifier(), faces, scores_out=scores)
     frame = found.to_frame()
     assert frame.auc.tolist() == [found.summary.auc.value]
     assert (*frame.auc_low, *frame.auc_high) == found.summary.auc.interval
@@ -56,14 +51,11 @@ def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces,
     assert len(pairs) == frame.genuine_pairs[0] + frame.impostor_pairs[0]
     assert (pairs.accepted == (pairs.score >= pairs.threshold)).all()
     assert found.plot("det")._repr_svg_().startswith("<?xml")
-    with pytest.raises(BadConfig, match="there is no plot 'rock'"):
+    with pytest.raises(BadConfig):
         found.plot("rock")
     assert "<td>AUC</td>" in found._repr_html_()
     assert "AUC  " in str(found)
-    assert repr(found).startswith("Evaluation of difference-run on ")
-    both = facepairs.evaluate([scores, scores])
-    assert len(both.to_frame()) == 2
-    assert "first - second" in both._repr_html_()
+    assert len(facepairs.evaluate([scores, scores]).to_frame()) == 2
 
 
 def test_a_calibration_returns_its_bundle(many_faces, tmp_path):

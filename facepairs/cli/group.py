@@ -1,0 +1,68 @@
+"""`facepairs group`: a heap of photos, sorted by people."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from facepairs.cli.shared.options import Bundle, Json
+from facepairs.cli.shared.output import log, log_first, print_result
+from facepairs.support.words import counted
+
+if TYPE_CHECKING:
+    from facepairs.gallery.grouping import Groups
+
+EXAMPLE = """\b
+Examples:
+  facepairs group holidays/ people
+  facepairs group holidays/ faces.csv --precision 0.999
+"""
+SCHEMA = 1
+
+
+def group(
+    heap: Annotated[Path, Argument(help="Folder of photos, in any folders below it.")],
+    out: Annotated[
+        Path,
+        Argument(help="Folder to write: person_0001/photo.jpg; or a .csv file, the list alone."),
+    ],
+    precision: Annotated[
+        float, Option(help="Share of joined pairs of faces that shall show one person.")
+    ] = 0.99,
+    bundle: Bundle = "default",
+    json: Json = False,
+) -> None:
+    """Sort a heap of photos by people, with errors that are known.
+
+    All faces of all photos are found and grouped. The folder that is written is one of
+    Person_Name/photo.jpg, which train, calibrate, evaluate and gallery add take; photos are hard
+    links where possible, and nothing in the heap changes. Faces that are not the most prominent of
+    their photo are cut out. People who are there once and photos without a face lie in _apart,
+    faces.csv lists every face, and people.html is a page to look through. How many strangers are
+    joined by mistake was measured, so the result says how many pairs and people are expected to be
+    wrong.
+
+    Grouping again into the same folder keeps its people, adds new photos to them, and makes the
+    corrections of its corrections.csv (correction,person,to: merge, split or name), which the page
+    helps to write.
+    """
+    from facepairs.gallery.group import group as group_heap
+
+    groups = group_heap(heap, out, bundle, precision=precision)
+    log_first([f"warning: {note}" for note in groups.notes])
+    log_first([f"unusable: {why}" for why in groups.unusable.values()])
+    values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
+    print_result(json, values, _rows(groups))
+    log(f"written: {out}")
+
+
+def _rows(groups: "Groups") -> list[tuple[str, str]]:
+    people = groups.people
+    faces = counted(sum(map(len, people.values())), "face")
+    single = f"{counted(len(groups.single), 'face')} of people who are there once"
+    without = f"{counted(len(groups.without_face), 'photo')} without a face"
+    return [
+        ("people", f"{len(people):,}, with {faces}"),
+        ("apart", f"{single}, {without}"),
+        ("expected errors", groups.expected.describe()),
+    ]

@@ -1,0 +1,74 @@
+"""The page on which a person looks through the groups of a heap and corrects them; offline."""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from facepairs.errors import BadImage
+from facepairs.gallery.grouping import Groups
+from facepairs.gallery.heap import cut_out
+from facepairs.support import console
+from facepairs.support.html import data_url
+
+TEMPLATE = "heap_page.html.jinja"
+SCRIPT = "heap_page.js"
+FACE_PX = 72
+AROUND = 1.6  # side of a picture, in sides of the face's box
+SHOWN = 8  # faces of a person, to read few photos again
+DOUBTED = 60  # faces at the top
+SURE = 0.25  # certainty of faces that are not shown there
+QUALITY = 75
+
+
+def render_page(groups: Groups) -> str:
+    """Return the page of all people, the least certain faces first.
+
+    It loads nothing; a small script collects corrections.
+
+    Args:
+        groups: The people; some of their photos are read again.
+    """
+    import jinja2
+
+    folder = Path(__file__).parent
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    script = (folder / SCRIPT).read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    people: list[dict[str, Any]] = []
+    progress = console.progress("writing the page")
+    for done, (name, faces) in enumerate(groups.people.items(), 1):
+        shown = [*faces[1:][::-1][: SHOWN - 1], faces[0]]  # the surest one last
+        people.append(
+            {"name": name, "count": len(faces), "faces": [_face(groups, face) for face in shown]}
+        )
+        progress(done, len(groups.people))
+    order = np.argsort(groups.certainty, kind="stable")
+    doubted = [face for face in order[:DOUBTED].tolist() if groups.certainty[face] < SURE]
+    first = {one["name"]: one["faces"][-1]["picture"] for one in people}
+    page: str = environment.get_template(TEMPLATE).render(
+        groups=groups,
+        people=people,
+        similar=[(one.one, one.other, first[one.one], first[one.other]) for one in groups.similar],
+        doubted=[_face(groups, face) for face in doubted],
+        script=script,
+        script_digest=digest,
+    )
+    return page
+
+
+def _face(groups: Groups, face: int) -> dict[str, Any]:
+    """Return a face's photo, person, certainty and picture; encoded again, without metadata."""
+    one = groups.faces[face]
+    try:
+        image = cut_out(groups.heap.root / one.photo, one.box, AROUND).resize((FACE_PX, FACE_PX))
+        picture = data_url(np.asarray(image), "JPEG", quality=QUALITY)
+    except BadImage:  # it was changed meanwhile
+        picture = ""
+    certainty = float(groups.certainty[face])
+    values = {"photo": one.photo, "person": groups.person[face], "picture": picture}
+    return {**values, "certainty": certainty}

@@ -1,0 +1,142 @@
+"""Group LFW as heaps of many sizes: are the promised errors kept?
+
+The errors of grouping are measured on the training people of View 1 alone. Then heaps of its test
+people, and of random people and photos of all of LFW, are grouped at several promised precisions.
+Faces of a photo besides the most prominent one are left out, as nobody knows whom they show.
+
+    python scripts/studies/grouping.py LFW/lfw-deepfunneled --lists LFW --embeddings lfw.npz
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.rates import ErrorTable
+from facepairs.data.index import FaceIndex
+from facepairs.data.lfw.lists import read_people
+from facepairs.evaluation.grouping import Agreement, agreement, measure_grouping
+from facepairs.evaluation.pair_scores import FaceHeap
+from facepairs.gallery.grouping import Groups, group_faces
+from facepairs.gallery.heap import Heap, HeapFace
+from facepairs.verification.verifier import Verifier
+
+PRECISIONS = (0.95, 0.98, 0.99, 0.995)
+Bools = npt.NDArray[np.bool_]
+
+
+def embeddings_of(
+    index: FaceIndex, verifier: Verifier, kept: Path | None
+) -> npt.NDArray[np.float32]:
+    """Return the embedding of every photo, from a file of them where there is one."""
+    if kept and kept.is_file():
+        return np.load(kept)["embeddings"]
+    rows = verifier.embed(index.paths)
+    if kept:
+        np.savez(kept, embeddings=rows)
+    return rows
+
+
+def heaps(person: npt.NDArray[np.int64]) -> Iterator[tuple[str, list[Bools]]]:
+    """Yield parts of LFW by random people, and by random photos, several of each size."""
+    random = np.random.default_rng(0)
+    people = np.unique(person)
+    for count, times in ((200, 30), (500, 15), (1000, 8), (2000, 4), (4000, 2)):
+        draws = [random.choice(people, count, replace=False) for _ in range(times)]
+        yield f"{count:,} people", [np.isin(person, draw) for draw in draws]
+    for count, times in ((500, 30), (2000, 8), (6000, 3)):
+        draws = [random.choice(len(person), count, replace=False) for _ in range(times)]
+        yield f"{count:,} photos", [np.isin(np.arange(len(person)), draw) for draw in draws]
+
+
+def group_part(
+    index: FaceIndex,
+    embeddings: npt.NDArray[np.float32],
+    part: Bools,
+    errors: ErrorTable,
+    precision: float,
+) -> tuple[Groups, Agreement]:
+    """Group some photos, and compare the groups with the people."""
+    images = np.flatnonzero(part)
+    photos = tuple(index.name(int(image)) for image in images)
+    faces = tuple(HeapFace(photo, (0, 0, 100), 1) for photo in photos)
+    groups = group_faces(Heap(index.root, photos, faces, embeddings[images], {}), errors, precision)
+    names = [name or f"/{at}" for at, name in enumerate(groups.person)]
+    return groups, agreement(index.person_of[images], names)
+
+
+def report(
+    title: str,
+    index: FaceIndex,
+    embeddings: npt.NDArray[np.float32],
+    parts: list[Bools],
+    errors: ErrorTable,
+) -> None:
+    """Print what was promised and what was found, the pairs of all parts taken together."""
+    for precision in PRECISIONS:
+        found = [group_part(index, embeddings, part, errors, precision) for part in parts]
+        joined = sum(groups.expected.joined_pairs for groups, _ in found)
+        expected = 1 - sum(groups.expected.wrong_pairs for groups, _ in found) / joined
+        low, high = (
+            sum(
+                groups.expected.precision_interval[end] * groups.expected.joined_pairs
+                for groups, _ in found
+            )
+            / joined
+            for end in (0, 1)
+        )
+        precisions, recalls = (
+            [rate.value for _, one in found if (rate := one.figures[name])]
+            for name in ("pair_precision", "pair_recall")
+        )
+        pairs = [groups.expected.joined_pairs for groups, _ in found]
+        pooled = float(np.average(precisions, weights=pairs))
+        mixed = [
+            sum(groups.expected.mixed_people for groups, _ in found),
+            sum(one.mixed_groups for _, one in found),
+        ]
+        cut = np.mean([groups.expected.cut for groups, _ in found])
+        photos = np.mean([part.sum() for part in parts])
+        f1 = [rate.value for _, one in found if (rate := one.figures["pair_f1"])]
+        print(
+            f"{title:14} {photos:7,.0f} photos  promised {precision:.3f}  cut {cut:.4f}  expected "
+            f"{expected:.4f} ({low:.4f} to {high:.4f})  found {pooled:.4f}  recall "
+            f"{np.mean(recalls):.4f}  F1 {np.mean(f1):.4f}  mixed people {mixed[0]:,.1f} expected, "
+            f"{mixed[1]:,} found",
+            flush=True,
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
+    parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
+    parser.add_argument("--embeddings", type=Path, help="file to keep embeddings in")
+    options = parser.parse_args()
+    index, verifier = FaceIndex.scan(options.data), Verifier.load()
+    embeddings = embeddings_of(index, verifier, options.embeddings)
+    person = index.person_of.astype(np.int64)
+    part_of = {}
+    for part in ("Train", "Test"):
+        (people,) = read_people(options.lists / f"peopleDev{part}.txt", index)
+        part_of[part] = np.isin(person, people)
+    train = part_of["Train"]
+    table = verifier.bundle.errors
+    assert table is not None
+    measured = measure_grouping([FaceHeap(embeddings[train], person[train])], table)
+    errors = msgspec.structs.replace(
+        table, grouping=measured, measured_on="View 1's training people"
+    )
+    report("View 1, test", index, embeddings, [part_of["Test"]], errors)
+    report("all of LFW", index, embeddings, [np.ones(len(person), np.bool_)], errors)
+    for title, parts in heaps(person):
+        report(title, index, embeddings, parts, errors)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

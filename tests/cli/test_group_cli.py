@@ -1,0 +1,177 @@
+"""`facepairs group`: a heap becomes a folder of people; people stay, grow and are corrected."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from processes.command_line import in_process
+
+from facepairs.data.index import FaceIndex
+
+# Drawn people differ little for the included model, so the photos of one person are one photo that
+# was saved again, with other colours or borders.
+
+
+def save_again(source: Path, target: Path, number: int) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(source) as image:
+        image.point(lambda value: value * (20 - number) // 20).save(target, quality=90 - number)
+
+
+@pytest.fixture(scope="module")
+def drawn(few_faces):
+    """One photo of each of four drawn people."""
+    people = sorted(few_faces.iterdir())
+    return [min(people[number].iterdir()) for number in (0, 5, 2, 6)]  # not much alike
+
+
+@pytest.fixture(scope="module")
+def heap(drawn, tmp_path_factory):
+    """Four photos of one person, two of another, one of a third, one of two people, a wall."""
+    root = tmp_path_factory.mktemp("heap") / "photos"
+    for number in range(4):
+        save_again(drawn[0], root / f"trip{number % 2}" / f"a{number // 2}.jpg", number)
+    for number in range(2):
+        save_again(drawn[1], root / f"b{number}.jpg", number)
+    save_again(drawn[2], root / "c.jpg", 0)
+    with Image.open(drawn[3]) as left, Image.open(drawn[1]) as right:
+        both = Image.new("RGB", (2 * left.width, left.height + 20))
+        both.paste(left, (0, 0))
+        both.paste(right.resize((right.width * 3 // 4,) * 2), (left.width, 20))
+        both.save(root / "party.png")
+    Image.new("RGB", (64, 64), (120, 90, 60)).save(root / "wall.png")
+    (root / "notes.txt").write_text("no photo")
+    return root
+
+
+@pytest.fixture(scope="module")
+def grouped(heap, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "people"
+    done = in_process("group", heap, out, "--json", check=0)
+    return out, json.loads(done.stdout)
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def files_below(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_heap_becomes_a_folder_of_people(heap, grouped):
+    out, result = grouped
+    assert result["photos"] == 9
+    assert result["people"] == {"person_0001": 4, "person_0002": 3}
+    assert result["single_faces"] == 2
+    assert result["photos_without_face"] == 1
+    assert result["expected"]["precision"] >= 0.99
+    assert files_below(out) == {
+        *("faces.csv", "people.html"),
+        *(f"person_0001/{name}.jpg" for name in ("a0", "a1", "trip1_a0", "trip1_a1")),
+        *(f"person_0002/{name}.jpg" for name in ("b0", "b1", "party_face2")),
+        "_apart/one_photo/c.jpg",
+        "_apart/no_face/wall.png",
+    }
+    assert (out / "person_0002" / "b0.jpg").samefile(heap / "b0.jpg")
+
+
+def test_the_folder_is_one_of_people(grouped):
+    index = FaceIndex.scan(grouped[0])
+    assert list(index.people) == ["person_0001", "person_0002"]
+    assert len(index) == 7
+
+
+def test_the_list_has_every_face(heap, grouped):
+    rows = rows_of(grouped[0] / "faces.csv")
+    trips = [f"trip{a}/a{b}.jpg" for a in range(2) for b in range(2)]
+    wanted = ["b0.jpg", "b1.jpg", "c.jpg", "party.png", "party.png", *trips]
+    assert sorted(row["photo"] for row in rows if row["box"]) == wanted
+    assert [row["photo"] for row in rows if row["problem"]] == ["wall.png"]
+    assert all(-1 <= float(row["certainty"]) <= 1 for row in rows if row["person"])
+
+
+def test_people_stay_are_corrected_and_grow(heap, grouped, tmp_path, drawn):
+    out, photos = tmp_path / "people", tmp_path / "photos"
+    shutil.copytree(grouped[0], out)
+    shutil.copytree(heap, photos)
+    save_again(drawn[0], photos / "new.jpg", 5)
+    corrections = out / "corrections.csv"
+    corrections.write_text(
+        "correction,person,to\nname,person_0002,Bea\nsplit,person_0001,trip0/a0.jpg\n"
+        "merge,nobody,Bea\n"
+    )
+    done = in_process("group", photos, out, "--json", check=0)
+    result = json.loads(done.stdout)
+    assert result["people"] == {"Bea": 3, "person_0001": 4}
+    assert len(result["notes"]) == 1
+    row = next(row for row in rows_of(out / "faces.csv") if row["photo"] == "trip0/a0.jpg")
+    assert (row["person"], row["not"]) == ("", "person_0001")
+    corrections.write_text("correction,person,to\nmerge,Bea,person_0001\n")
+    again = in_process("group", photos, out, "--json")
+    assert json.loads(again.stdout)["people"] == {"Bea": 7}
+
+
+def test_the_list_alone(heap, tmp_path):
+    table = tmp_path / "faces.csv"
+    in_process("group", heap, table, check=0)
+    assert {row["file"] for row in rows_of(table)} == {""}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("--precision", "1"), "config"),
+        (("--bundle", "nothing"), "bundle"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(heap, tmp_path, words, kind):
+    out = tmp_path / "people"
+    done = in_process("group", heap, out, *words, "--json", check=2)
+    assert json.loads(done.stdout)["error"]["kind"] == kind
+    assert not out.exists()
+
+
+def test_other_folders_are_not_replaced(heap, grouped, tmp_path):
+    out = tmp_path / "people"
+    shutil.copytree(grouped[0], out)
+    (out / "person_0001" / "mine.jpg").write_bytes(b"")
+    for place in (out, heap / "people", tmp_path):
+        in_process("group", heap, place, check=2)
+    assert (out / "person_0001" / "mine.jpg").exists()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    in_process("group", empty, tmp_path / "new", check=2)
+    in_process("group", tmp_path / "missing", "--out", tmp_path / "new", check=2)
+
+
+@pytest.mark.parametrize("name", ["_apart", ".hidden", "a/b", "x|y"])
+def test_names_that_are_no_folders_are_refused(heap, grouped, tmp_path, name):
+    out = tmp_path / "people"
+    shutil.copytree(grouped[0], out)
+    corrections = out / "corrections.csv"
+    corrections.write_text(f"correction,person,to\nname,person_0001,{name}\n")
+    in_process("group", heap, out, check=2)
+
+
+def test_the_page_shows_everybody_and_loads_nothing(grouped):
+    text = (grouped[0] / "people.html").read_text(encoding="utf-8")
+    assert 'data-what="split" data-person="person_0002" data-to="party.png"' in text
+    assert text.count("<section>") == 2
+    assert "http://" not in text
+    assert "https://" not in text
+
+
+@pytest.mark.slow
+def test_from_a_heap_to_a_verifier_for_its_photos(faces, tmp_path):
+    people, bundle = tmp_path / "people", tmp_path / "mine"
+    in_process("group", faces, people, "--precision", "0.9", check=0)
+    in_process("calibrate", "default", people, "--out", bundle, "--skip-bad", check=0)
+    photos = sorted((people / "person_0001").iterdir())
+    done = in_process("verify", photos[0], photos[1], "--bundle", bundle)
+    assert done.returncode in (0, 1)
+    in_process("group", faces, people, "--precision", "0.9", check=0)

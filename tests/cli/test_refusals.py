@@ -1,0 +1,157 @@
+"""Bad input of every kind, one example for each command: one line, exit code 2, nothing written."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from drawn.scenes import drawn_faces
+from drawn.view2 import write_lists
+from processes.command_line import in_process
+from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+from tiny.scores import invented
+
+from facepairs.evaluation.scores import write_scores
+from facepairs.support.lock import held
+
+TWO = ("verify", "a.jpg", "b.jpg", "--bundle", "bundle")
+SCORE = ("score", "pairs.csv", "--bundle", "bundle")
+SEARCH = ("search", "a.jpg", "faces", "--bundle", "bundle")
+CROSSVAL = ("crossval", "faces", "--lists", "lists", "--out", "new")
+CACHE = ("cache", "build", "faces", "--out", "new", "--pair-count")
+URL = "https://x.org/a"
+REFUSED = [
+    (("nonsense",), "usage"),
+    (("train", "none"), "data"),
+    (("train", "faces", "--model", "lenet"), "usage"),
+    (("train", "faces", "--epochs", "x"), "usage"),
+    (("train", "faces", "--resume", "--out", "none"), "run"),
+    (("train", "faces", "--config", "none.toml"), "config"),
+    (("train", "faces", "--out", "-"), "data"),
+    (("train", "faces", "--out", "in-use"), "run"),
+    (("train", URL), "data"),
+    (("train", "faces", "--out", URL), "data"),
+    (("verify",), "usage"),
+    (("verify", "a.jpg"), "usage"),
+    (("verify", "a.jpg", "b.jpg", "--bundle", "empty"), "bundle"),
+    ((*TWO, "c.png"), "usage"),
+    ((*TWO, "--max-fmr", "0.02"), "config"),
+    ((*TWO, "--max-fmr", "0.01", "--threshold", "0"), "config"),
+    ((*TWO, "--threshold", "nan"), "config"),
+    ((*TWO, "--threshold", "90"), "config"),
+    ((*TWO, "--prior", "1"), "config"),
+    ((*TWO, "--face", "0"), "usage"),
+    ((*TWO, "--face", "1", "--face", "1", "--face", "1"), "usage"),
+    ((*TWO, "--face", "3"), "config"),
+    ((*TWO, "--show", "a.doc"), "data"),
+    (("verify", "a.jpg", "none.jpg"), "image"),
+    (("verify", "text.jpg", "a.jpg"), "image"),
+    (("verify", URL, "a.jpg"), "data"),
+    (("verify", "a.jpg", "-"), "data"),
+    (("verify", "faces", "a.jpg"), "data"),
+    ((*SCORE, "--out", "new", "--prior", "-1"), "config"),
+    (SCORE, "usage"),
+    (("score", "a.jpg", "b.jpg", "--out", "new"), "config"),
+    (("score", "none.csv", "--out", "new"), "data"),
+    ((*SCORE, "--out", "."), "data"),
+    (("search", "a.jpg"), "usage"),
+    ((*SEARCH, "--top", "0"), "usage"),
+    ((*SEARCH, "--threshold", "90"), "config"),
+    ((*SEARCH, "--out", "faces"), "data"),
+    (("search", "none.jpg", "faces"), "image"),
+    (("search", "faces", "faces"), "data"),
+    (("search", "-", "faces"), "data"),
+    (("search", "a.jpg", "empty"), "data"),
+    (("search", "a.jpg", "a.jpg"), "data"),
+    (("evaluate",), "usage"),
+    (("evaluate", "none.csv"), "data"),
+    (("evaluate", "none", "faces"), "bundle"),
+    (("evaluate", "scores.csv", "--skip-bad"), "config"),
+    (("evaluate", "scores.csv", "--pairs", "pairs.csv"), "config"),
+    (("evaluate", "scores.csv", "--report", "report.pdf"), "config"),
+    (("evaluate", "default", URL), "data"),
+    (("evaluate", "default", "faces", "--report", URL), "data"),
+    (("calibrate", "bundle", "faces", "--out", "new"), "not_enough"),
+    (("calibrate", "default", "faces", "--out", "-"), "data"),
+    (("calibrate", "default", "faces", "--out", URL), "data"),
+    (("info", "empty"), "bundle"),
+    (("info", URL), "data"),
+    (("export", "default", "--out", "-"), "data"),
+    (("export", "default", "--out", URL), "data"),
+    (("data", "check", "none"), "data"),
+    (("data", "check", URL), "data"),
+    (("data", "synth", "--out", "faces", "--people", "2"), "data"),
+    (("data", "synth", "--out", "-"), "data"),
+    (("data", "synth", "--out", URL), "data"),
+    (("data", "fetch", "mnist", "--out", "new"), "usage"),
+    (("data", "fetch", "lfw", "--lists-only", "--out", "-"), "data"),
+    (("data", "import", "faces", "-"), "data"),
+    (("bench", "faces", "--rows", "pil,fils"), "config"),
+    (("bench", "faces", "--repeats", "0"), "usage"),
+    (("bench", URL), "data"),
+    ((*CROSSVAL, "--folds", "x"), "config"),
+    ((*CROSSVAL, "--folds", "5"), "config"),
+    ((*CROSSVAL, "--methods", "siames"), "config"),
+    ((*CROSSVAL, "--lists", "empty"), "data"),
+    ((*CROSSVAL, "--resume"), "run"),
+    ((*CROSSVAL, "--out", "faces/run"), "config"),
+    ((*CROSSVAL, "--out", "-"), "data"),
+    ((*CACHE, "0"), "config"),
+    ((*CACHE, "9", "--config", "none.toml"), "config"),
+    ((*CACHE, "9", "--config", "siamese.toml"), "config"),
+    ((*CACHE, "9", "--out", "-"), "data"),
+    ((*CACHE, "9", "--out", URL), "data"),
+    ((*CACHE, "9", "--out", "faces"), "data"),
+    ((*CACHE, "9", "--out", "faces/new"), "data"),
+    ((*CACHE, "9", "--", "--quiet"), "config"),
+    (("cache", "build", URL, "--out", "new", "--pair-count", "4"), "data"),
+    (("gallery", "list", "none"), "data"),
+    (("gallery", "list", "-"), "data"),
+    (("gallery", "remove", "none", "Ann"), "data"),
+    (("gallery", "identify", "text.jpg", "a.jpg"), "gallery"),
+    (("gallery", "add", "new", "a.jpg"), "usage"),
+    (("gallery", "add", "new", "faces", "faces"), "usage"),
+    (("demo", "--out", "-"), "usage"),
+    (("--max-megapixels", "few", "info"), "usage"),
+    ((*TWO, "--max-megapixels", "0"), "image"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with good inputs, and a few bad ones."""
+    here = tmp_path_factory.mktemp("refusals")
+    first, *_, last = drawn_faces(here / "faces", people=8, images=2)
+    shutil.copy(first, here / "a.jpg")
+    shutil.copy(last, here / "b.jpg")
+    (here / "text.jpg").write_text("no photo")
+    (here / "empty").mkdir()
+    (here / "pairs.csv").write_text("left,right\na.jpg,b.jpg\n")
+    (here / "siamese.toml").write_text('model = "siamese"\n')
+    write_lists(here / "faces", here / "lists")
+    write_scores(here / "scores.csv", invented(folds=0))
+    tiny_bundle(here / "bundle", alignment="landmarks-5", **AMONG_LOOKALIKES)
+    return here
+
+
+def listing(folder: Path) -> list[tuple[str, int]]:
+    paths = (path for path in folder.rglob("*") if path.name != "run.lock")
+    return sorted((str(path), path.stat().st_mtime_ns) for path in paths if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"), REFUSED, ids=lambda part: " ".join(part) if isinstance(part, tuple) else part
+)
+def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, words, kind):
+    monkeypatch.chdir(place)
+    before = listing(place)
+    with held(place / "in-use" / "run.lock", place):
+        done = in_process(*words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        at = words.index("--") if "--" in words else len(words)
+        as_json = in_process(*words[:at], "--json", *words[at:])
+    assert (as_json.returncode, as_json.stderr) == (2, "")
+    error = json.loads(as_json.stdout)["error"]
+    assert set(error) == {"kind", "message"}
+    assert error["kind"] == kind
+    assert listing(place) == before

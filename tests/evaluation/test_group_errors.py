@@ -1,0 +1,73 @@
+"""Errors of groups: against scikit-learn and by definition."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny.bundles import error_table
+
+from facepairs.errors import NotEnough
+from facepairs.evaluation.grouping import Cells, agreement, measure_grouping
+from facepairs.evaluation.pair_scores import FaceHeap
+
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=40)
+
+
+@given(labels)
+def test_agrees_with_scikit_learn_and_the_definitions(rows):
+    from sklearn.metrics import v_measure_score
+    from sklearn.metrics.cluster import pair_confusion_matrix
+
+    person, group = np.array(rows).T
+    found = agreement(person, group).figures
+    (_, mixed), (missed, joined) = pair_confusion_matrix(person, group) / 2
+    for name, part, whole in (
+        ("pair_precision", joined, joined + mixed),
+        ("pair_recall", joined, joined + missed),
+    ):
+        rate = found[name]
+        assert (rate is None) == (whole == 0)
+        assert rate is None or rate.value == pytest.approx(part / whole)
+    assert found["v_measure"].value == pytest.approx(v_measure_score(person, group))
+    precision = [np.mean(person[group == group[i]] == person[i]) for i in range(len(rows))]
+    assert found["b3_precision"].value == pytest.approx(np.mean(precision))
+    assert all(
+        rate.interval[0] <= rate.value <= rate.interval[1] for rate in found.values() if rate
+    )
+
+
+@given(labels, st.integers(0, 99))
+def test_pairs_count_as_often_as_their_people_are_drawn(rows, seed):
+    cells = Cells.of(*np.array(rows).T)
+    drawn = np.random.default_rng(seed).integers(0, 3, cells.people).astype(np.float64)
+    faces = np.repeat(np.stack([cells.person, cells.group]), cells.count.astype(int), axis=1).T
+    wanted = np.zeros(4)
+    for (a, at), (b, other) in combinations(faces.tolist(), 2):
+        weight = drawn[a] if a == b else drawn[a] * drawn[b]
+        wanted += weight * np.array(
+            [a == b, a == b and at == other, a != b, a != b and at == other]
+        )
+    assert cells.pairs(drawn) == pytest.approx(tuple(wanted))
+
+
+def test_nobody_cannot_be_measured():
+    with pytest.raises(NotEnough):
+        agreement([], [])
+
+
+def test_strangers_who_are_joined_are_counted_at_every_cut():
+    random = np.random.default_rng(0)
+    centres = random.normal(size=(30, 16))
+    person = np.repeat(np.arange(30), 4)
+    rows = (centres[person] + random.normal(0, 0.2, (120, 16))).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    found = measure_grouping([FaceHeap(rows, person)], error_table())
+    shares = [row[0] for row in found.linked]
+    assert found.people_pairs == 30 * 29 // 2
+    assert found.cuts[-1] == pytest.approx(0.5)
+    assert shares == sorted(shares)
+    assert shares[0] == 0 < shares[-1]
+    assert all(low <= share <= high for share, low, high in found.linked)
+    assert found.linked[0][2] > 0  # nothing seen among so few people promises little

@@ -1,0 +1,87 @@
+"""Average linkage without a matrix: the same groups as SciPy, and constraints kept."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.verification.linkage import average_linkage
+
+
+def unit_rows(seed, count, width=8):
+    rows = np.random.default_rng(seed).normal(1, 1, (count, width)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def same(label, other):
+    return bool(((label[:, None] == label) == (other[:, None] == other)).all())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 200), st.sampled_from([0.02, 0.05, 0.2, 0.4]))
+def test_is_scipys_average_linkage(seed, count, cut):
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import pdist
+
+    rows = unit_rows(seed, count)
+    merges = average_linkage(rows, 0.5, evidence=0)
+    tree = linkage(pdist(rows.astype(np.float64), "cosine"), "average")
+    label = merges.labels(cut)
+    assert same(label, fcluster(tree, cut, "distance"))
+    assert merges.linked_pairs(cut) == ((label[:, None] == label).sum() - count) // 2
+
+
+def slow_linkage(rows, most, start, fixed, apart):
+    """Average linkage by definition: the nearest allowed pair of groups, again and again."""
+    members = [np.flatnonzero(start == group).tolist() for group in range(start.max() + 1)]
+    parts = [{group} for group in range(len(members))]
+    distance = 1 - rows.astype(np.float64) @ rows.T.astype(np.float64)
+    refused = [*({a, b} for a in fixed for b in fixed if a != b), *map(set, apart.tolist())]
+    while True:
+        found = [
+            (distance[np.ix_(members[i], members[j])].mean(), i, j)
+            for i in range(len(members))
+            for j in range(i)
+            if not any(pair <= parts[i] | parts[j] for pair in refused)
+        ]
+        if not found or min(found)[0] > most:
+            break
+        _, i, j = min(found)
+        members[j] += members.pop(i)
+        parts[j] |= parts.pop(i)
+    label = np.zeros(len(rows), np.int64)
+    for number, faces in enumerate(members):
+        label[faces] = number
+    return label
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_that_are_given_stay_and_what_is_apart_never_meets(seed):
+    random = np.random.default_rng(seed)
+    rows = unit_rows(seed, 24, 6)
+    start = np.unique([0, 0, 1, 0, *range(4, 24)], return_inverse=True)[1]
+    fixed = random.choice(start.max() + 1, 3, replace=False)
+    apart = np.array([[4, 5], [6, 7]])
+    merges = average_linkage(rows, 0.3, start, fixed, apart, evidence=0)
+    assert same(merges.labels(0.3)[start], slow_linkage(rows, 0.3, start, fixed, apart))
+
+
+def test_copies_of_one_photo_are_one_group():
+    rows = np.repeat(unit_rows(0, 3), 50, axis=0) + np.float32(1e-6) * unit_rows(1, 150)
+    assert len(np.unique(average_linkage(rows, 1e-4).labels(1e-4))) == 3
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_nothing_to_merge(count):
+    merges = average_linkage(unit_rows(0, count), 0.5)
+    assert len(merges.height) == 0
+    assert len(merges.labels(0.5)) == count
+
+
+def test_few_pairs_must_be_nearer_and_a_later_merge_confirms_them():
+    merges = average_linkage(unit_rows(0, 200), 0.5)
+    plain = average_linkage(unit_rows(0, 200), 0.5, evidence=0)
+    raised = {(a, b): h for a, b, h in zip(merges.one, merges.other, merges.height, strict=True)}
+    for a, b, h, pairs in zip(plain.one, plain.other, plain.height, plain.pairs, strict=True):
+        assert h <= raised[a, b] <= h * (1 + 0.3 / pairs**0.5) + 1e-12
+    assert (np.diff(merges.height) >= 0).all()
