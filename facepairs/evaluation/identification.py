@@ -25,7 +25,6 @@ from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
-from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.loading import Model
 from facepairs.verification.scorer import ScoreArray
@@ -117,7 +116,6 @@ def measure_identification(
     models: Mapping[ScoreSource, Model],
     index: FaceIndex,
     skip_bad: bool,
-    progress: ProgressFactory,
 ) -> dict[ScoreSource, IdentificationFigures]:
     """Measure every model on the same people, whom none of them knows.
 
@@ -125,7 +123,6 @@ def measure_identification(
         models: Bundles and external embedders.
         index: The photos.
         skip_bad: Leave photos out that cannot be used, instead of raising.
-        progress: Called with the name of each phase.
 
     Raises:
         BadBundle: A model has no embeddings.
@@ -140,8 +137,8 @@ def measure_identification(
     errors: dict[int, str] = {}
     embedded: dict[ScoreSource, tuple[Verifier, ScoreArray]] = {}
     for source, model in models.items():
-        verifier, display = Verifier(model), progress(f"embedding all people with {source.name}")
-        rows = embed_images(verifier, index, images, display, errors)
+        verifier = Verifier(model)
+        rows = embed_images(verifier, index, images, errors)
         embedded[source] = verifier, rows
     refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))

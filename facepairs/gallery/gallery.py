@@ -32,11 +32,11 @@ from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
 from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
+from facepairs.support import console
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import check_output_file
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
@@ -189,7 +189,6 @@ class Gallery:
         folder: Path | str,
         forget_after: float | None = None,
         any_quality: bool = False,
-        progress: ProgressCallback = ignore_progress,
     ) -> Enrolment:
         """Enrol everybody of a folder of `Person_Name/photo.jpg`.
 
@@ -200,7 +199,6 @@ class Gallery:
             folder: The folder.
             forget_after: As for `add`.
             any_quality: As for `add`.
-            progress: Counts photos.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised.
@@ -215,18 +213,17 @@ class Gallery:
             Photo(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
-        return self._enrol(photos, forget_after, any_quality, progress)
+        return self._enrol(photos, forget_after, any_quality)
 
     def _enrol(
         self,
         photos: Sequence[Photo],
         forget_after: float | None,
         any_quality: bool,
-        progress: ProgressCallback = ignore_progress,
     ) -> Enrolment:
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
-        enrolment, done = Enrolment(), 0
+        enrolment, done, progress = Enrolment(), 0, console.progress("enrolling photos")
         read = EnrolPhotos(self.verifier, self.store.owner, any_quality)
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):

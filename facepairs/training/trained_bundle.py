@@ -76,8 +76,7 @@ def _calibrate(bundle: Bundle, training: Training) -> Measured:
     index, pairs = training.data.index, training.data.calibration_pairs()
     if bundle.kind == "embedding":
         pairs = add_impostors(index, pairs)
-    progress = training.options.progress("calibrating")
-    scored = score_pairs(Verifier(bundle), index, pairs, progress)
+    scored = score_pairs(Verifier(bundle), index, pairs)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 
