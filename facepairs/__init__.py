@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from facepairs.gallery.group import group
     from facepairs.gallery.grouping import Groups
     from facepairs.models.losses.build import EmbeddingLoss
+    from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
     from facepairs.training.options import TrainOptions
     from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
@@ -77,6 +78,7 @@ __all__ = [
     "load_keras",
     "make_plan",
     "pairs_dataset",
+    "showing",
     "train",
 ]
 _MODULES = {
@@ -99,6 +101,7 @@ _MODULES = {
     "load_keras": "facepairs.training.keras_models",
     "make_plan": "facepairs.training.view2.plan",
     "pairs_dataset": "facepairs.training.pairs_dataset",
+    "showing": "facepairs.support.console",
     "train": "facepairs.training.train",
 }
 

@@ -14,7 +14,6 @@ Model = Literal[
 ]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "eyes", "lines"]
-ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory"]
 Loss = Literal["in-batch", "margin", "triplet", "arcface"]

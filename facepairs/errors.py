@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Iterable
 
-NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
 LONGEST = 600  # characters of a message
 FREE_SPACE = "free space or choose another place"
 SHORTAGES = {  # a machine that has run out of something is not a bug

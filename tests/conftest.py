@@ -165,12 +165,9 @@ def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
     callback = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: losses.append(logs["loss"])
     )
-    options = facepairs.TrainOptions(log=lines.append)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, facepairs.showing(log=lines.append):
         patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
-        run = facepairs.train(
-            str(faces), str(out), load_config(settings), callbacks=[callback], options=options
-        )
+        run = facepairs.train(str(faces), str(out), load_config(settings), callbacks=[callback])
     return ShortTraining(run, losses, lines)
 
 

@@ -13,8 +13,9 @@ import facepairs
 
 def train_and_evaluate() -> float:
     config = facepairs.TrainConfig(model="siamese-small", minutes=10)
-    options = facepairs.TrainOptions(log=print, devices="auto")
-    run = facepairs.train("photos", "run", config, options=options)
+    options = facepairs.TrainOptions(devices="auto")
+    with facepairs.showing(log=print):
+        run = facepairs.train("photos", "run", config, options=options)
     assert_type(run, facepairs.Run)
     losses = [loss for row in run.history if (loss := row["loss"]) is not None]
     evaluation = facepairs.evaluate([run.bundle, run.verifier(), "default"], "photos")

@@ -23,7 +23,6 @@ from facepairs.support.atomic import atomic_folder, is_temporary, scratch_folder
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import batches
 from facepairs.support.places import is_leftover
-from facepairs.support.progress import MessageCallback, ProgressFactory
 from facepairs.training.inputs.pair_cache import build_training_cache, cache_plan
 from facepairs.training.inputs.people import choose_usable
 
@@ -54,8 +53,6 @@ def build_cache_at(
     pairs: int,
     encoding: Encoding,
     shards: int | None,
-    log: MessageCallback,
-    progress: ProgressFactory,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
 ) -> CacheManifest:
@@ -66,7 +63,7 @@ def build_cache_at(
     Args:
         data: Folder of faces: a local one, or one of `scheme://…`.
         out: Folder to write, likewise; a cache there is replaced.
-        config, pairs, encoding, shards, log, progress: As for `build_training_cache`.
+        config, pairs, encoding, shards: As for `build_training_cache`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
@@ -80,20 +77,20 @@ def build_cache_at(
     ordered_map = choose_map(runner, beam_options)
     faces, folder = paths.parse_place(data), paths.parse_place(out)
     if runner is None and isinstance(faces, Path) and isinstance(folder, Path):
-        return build_training_cache(faces, folder, config, pairs, encoding, shards, log, progress)
+        return build_training_cache(faces, folder, config, pairs, encoding, shards)
     with remote_errors(faces, folder):
         _check_request(faces, folder, pairs, shards)
         index = index_place(faces)
         read = BeamPath(str(faces)).read_file
         inspect = InspectPhotos(config.align == "landmarks", photo_cache(), read)
         inspected = ordered_map(inspect, batches(index.names(), BATCH))
-        records = collect(inspected, len(index), progress("finding faces"))
+        records = collect(inspected, len(index))
         table = PhotoTable.of(records, len(index), config.align)
-        index, table = choose_usable(index, table, config.skip_bad, log)
+        index, table = choose_usable(index, table, config.skip_bad)
         plan = cache_plan(index, table, config, pairs, encoding, shards)
         with _replaced(folder) as cache:
             written = ordered_map(partial(upload_shard, read, cache), plan.shard_plans())
-            manifest = plan.collect(written, progress("writing pairs"))
+            manifest = plan.collect(written)
             for name, _ in paths.files_below(cache):
                 if name not in manifest.shard_names:
                     paths.remove(cache / name)

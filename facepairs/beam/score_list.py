@@ -9,7 +9,6 @@ from facepairs.beam.runner import choose_map
 from facepairs.bundles.calibration import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.photos import PhotoFolder
 from facepairs.verification.score_list import ListScoring, PairsReport, local_photos
 from facepairs.verification.verifier import Verifier
@@ -40,7 +39,6 @@ def score_list_at(
     out: Path,
     point: OperatingPoint,
     root: str | None = None,
-    progress: ProgressFactory = ignore_phases,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
     prior: float = EQUAL_PRIORS,
@@ -51,7 +49,7 @@ def score_list_at(
 
     Args:
         verifier: Scores the pairs; it should have one thread.
-        pairs, out, point, progress, prior: As for `score_list`.
+        pairs, out, point, prior: As for `score_list`.
         root: The folder of the photos: a local path, or one of `scheme://…`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
@@ -66,4 +64,4 @@ def score_list_at(
     cache = photo_cache() if runner is None else None
     with remote_errors(folder):
         job = ListScoring(verifier, pairs, out, point, photos, prior, cache)
-        return job.finish(ordered_map(job.scoring.work, job.scoring.items()), progress)
+        return job.finish(ordered_map(job.scoring.work, job.scoring.items()))

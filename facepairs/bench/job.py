@@ -21,7 +21,6 @@ from facepairs.errors import BadData
 from facepairs.faces.inspection import inspect_photos
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 
 SEED = 0
@@ -110,7 +109,7 @@ class Job:
         """The full path of every image."""
         return [f"{self.index.root}/{name}" for name in self.index.names()]
 
-    def prepare(self, progress: ProgressCallback = ignore_progress) -> None:
+    def prepare(self) -> None:
         """Find the face in every photo, and save how photos are cropped, for all workers.
 
         It reads every file once, so that no row waits for the disk.
@@ -118,7 +117,7 @@ class Job:
         Raises:
             BadData: A photo cannot be read or shows no face; names the first.
         """
-        table = inspect_photos(self.index, self.settings.align, progress)
+        table = inspect_photos(self.index, self.settings.align)
         for image, (_, reason) in sorted(table.problems.items()):
             raise BadData(
                 f"{self.index.path(image)}: {reason}; list all of them with: "

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from facepairs.choices import Align, ImageModel
+from facepairs.choices import Align
 from facepairs.errors import BadConfig
 from facepairs.support.validation import did_you_mean
 
@@ -48,7 +48,6 @@ class Settings:
         seconds: Least time to measure a row in a round.
         batch_size: Pairs per batch.
         crop_px: Side of the crops, in pixels of a 250-pixel frame.
-        model: Network of the training table.
         align: Whether the stores cut aligned faces or centre squares.
         most_images: Use people drawn at random who have about this many images together; None: all.
     """
@@ -60,7 +59,6 @@ class Settings:
     seconds: float = 5.0
     batch_size: int = 64
     crop_px: int = 112
-    model: ImageModel = "difference"
     align: Align = "landmarks"
     most_images: int | None = None
 

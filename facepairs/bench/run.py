@@ -9,8 +9,8 @@ import psutil
 from facepairs.bench.job import Job
 from facepairs.bench.rows import Measurement, Settings, Spec, Task
 from facepairs.bench.worker import run_worker
+from facepairs.support import console
 from facepairs.support.platform import cores
-from facepairs.support.progress import MessageCallback, ProgressCallback, ProgressFactory
 
 BUSY_LOAD = 0.5  # per core
 RUN_S = 6.0  # that a run takes on two cores, about, beside the seconds in the settings
@@ -65,13 +65,11 @@ class Results:
         return any(line.last.failed for line in (*self.rows, *self.training))
 
 
-def run_bench(settings: Settings, log: MessageCallback, progress: ProgressFactory) -> Results:
+def run_bench(settings: Settings) -> Results:
     """Measure all rows, `repeats` times in turn. Ctrl-C ends it early and keeps what was measured.
 
     Args:
         settings: What to measure.
-        log: Called with one line per measurement.
-        progress: Displays finding faces, and then the measurements.
 
     Raises:
         BadData: If the folder cannot be indexed, or a photo cannot be read or shows no face.
@@ -79,10 +77,12 @@ def run_bench(settings: Settings, log: MessageCallback, progress: ProgressFactor
     """
     load = psutil.getloadavg()[0]
     if load > BUSY_LOAD * cores():
-        log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")
+        console.log(
+            f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise"
+        )
     with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
         job = Job(Spec(settings, folder))
-        job.prepare(progress("finding faces"))
+        job.prepare()
         results = Results(
             settings,
             images=len(job.index),
@@ -93,21 +93,23 @@ def run_bench(settings: Settings, log: MessageCallback, progress: ProgressFactor
             training=[Line(name) for name in settings.training],
         )
         try:
-            _run_all(results, folder, log, progress("measuring"))
+            _run_all(results, folder)
         except KeyboardInterrupt:
             results.interrupted = True
     return results
 
 
-def _run_all(results: Results, folder: str, log: MessageCallback, show: ProgressCallback) -> None:
-    runs = list(_runs(results))
+def _run_all(results: Results, folder: str) -> None:
+    runs, progress = list(_runs(results)), console.progress("measuring")
     minutes = max(1, round(len(runs) * (RUN_S + results.settings.seconds) / 60))
-    log(f"this takes about {minutes} min on two cores; Ctrl-C shows what is measured by then")
+    console.log(
+        f"this takes about {minutes} min on two cores; Ctrl-C shows what is measured by then"
+    )
     for number, (line, task) in enumerate(runs, 1):
         if not (line.last.failed or line.last.skipped):
             line.runs.append(run_worker(Spec(results.settings, folder, line.name, task)))
-            log(f"{number} of {len(runs)}, {WORDS[task]}{line.name}: {line.runs[-1]}")
-        show(number, len(runs))
+            console.log(f"{number} of {len(runs)}, {WORDS[task]}{line.name}: {line.runs[-1]}")
+        progress(number, len(runs))
 
 
 def _runs(results: Results) -> Iterator[tuple[Line, Task]]:

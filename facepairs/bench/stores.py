@@ -81,7 +81,7 @@ def measure_steps(job: Job) -> Measurement:
     and end before the last, so that neither part prefetches for the other.
     """
     keras.utils.set_random_seed(SEED)
-    config = TrainConfig(model=job.settings.model)
+    config = TrainConfig(model="difference")
     network = build_network(config.model, job.crop_px, config.image_size, config.recipe.augment)
     store, batches = _open(job, SEED)
     first = next(iter(batches))

@@ -15,7 +15,6 @@ from facepairs.cli.shared.output import (
     log,
     print_json,
     print_rows,
-    progress_display,
 )
 from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
@@ -65,7 +64,7 @@ def bench(
         seconds=seconds,
         most_images=images,
     )
-    results = run_bench(settings, log, progress_display(json))
+    results = run_bench(settings)
     report = to_json(results, typed_command())
     if json:
         print_json(report)

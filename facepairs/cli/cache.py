@@ -13,12 +13,8 @@ from facepairs.cli.shared.options import (
     Runner,
     path,
 )
-from facepairs.cli.shared.output import (
-    log,
-    print_result,
-    progress_display,
-    starting_tensorflow,
-)
+from facepairs.cli.shared.output import print_result
+from facepairs.support import console
 from facepairs.support.words import counted
 
 app = typer.Typer(
@@ -44,7 +40,7 @@ def build(
     cache is written whole or not at all, by threads of this machine or by a --runner, with the same
     bytes. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
-    with starting_tensorflow(json):
+    with console.waiting("starting TensorFlow"):
         from facepairs.beam.build_cache import build_cache_at
         from facepairs.training.inputs.pair_cache import cache_config
 
@@ -55,8 +51,6 @@ def build(
         pair_count,
         "jpeg",
         shards=None,
-        log=log,
-        progress=progress_display(json),
         runner=runner,
         beam_options=beam or [],
     )

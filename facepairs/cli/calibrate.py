@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from facepairs.cli.shared.options import Data, Groups, Json, Pairs, SkipBad, VerifierArgument
-from facepairs.cli.shared.output import log, percent, print_result, progress_display
+from facepairs.cli.shared.output import log, percent, print_result
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def calibrate(
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
-    progress = progress_display(json)
-    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups, progress=progress)
+    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups)
     for line in result.notes:
         log(line)
     print_result(json, result.to_json(), _rows(result, out))

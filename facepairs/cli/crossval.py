@@ -1,7 +1,6 @@
 """`facepairs crossval`."""
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +9,7 @@ from typer import Option
 
 from facepairs.choices import Model
 from facepairs.cli.shared.options import Config, Data, Json, joined
-from facepairs.cli.shared.output import (
-    INTERRUPTED,
-    log,
-    print_json,
-    progress_display,
-    starting_tensorflow,
-)
+from facepairs.cli.shared.output import INTERRUPTED, log, print_json
 from facepairs.support.words import command_line
 
 EXAMPLE = (
@@ -53,7 +46,6 @@ def crossval(
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
-    from facepairs.training.options import TrainOptions
     from facepairs.training.view2.crossval import crossval as run
     from facepairs.training.view2.plan import make_plan, plan_of_run
 
@@ -61,10 +53,7 @@ def crossval(
         plan = plan_of_run(out, folds)
     else:
         plan = make_plan(methods, folds, config)
-    options = TrainOptions(
-        log=log, progress=progress_display(json), starting=partial(starting_tensorflow, json)
-    )
-    report = run(data, lists, out, plan, resume=resume, options=options)
+    report = run(data, lists, out, plan, resume=resume)
     if json:
         print_json({**vars(report), "out": str(out), "methods": to_plain(report.methods)})
     elif report.methods:

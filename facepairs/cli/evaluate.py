@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
-from facepairs.cli.shared.output import log, print_json, progress_display
+from facepairs.cli.shared.output import log, print_json
 from facepairs.errors import BadConfig
 from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
@@ -71,7 +71,6 @@ def evaluate(
     for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
             check(path)
-    progress = progress_display(json)
     result = measure(
         sources,
         protocol=protocol,
@@ -81,7 +80,6 @@ def evaluate(
         groups=groups,
         identification=identification,
         skip_bad=skip_bad,
-        progress=progress,
     )
     for line in result.warnings:
         log(f"warning: {line}")

@@ -7,7 +7,8 @@ from typer import Option
 
 from facepairs.choices import ExportFormat
 from facepairs.cli.shared.options import BundleArgument, Json
-from facepairs.cli.shared.output import print_result, waiting
+from facepairs.cli.shared.output import print_result
+from facepairs.support import console
 
 EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 
@@ -25,11 +26,7 @@ def export(
     It is checked against the bundle's own: both networks get the same random crops and drawn faces;
     nothing is written if they differ.
     """
-    if not format.startswith("onnx"):
-        from facepairs.cli.shared.quiet import quiet_tensorflow
-
-        quiet_tensorflow()
-    with waiting(f"writing {format} and comparing it with the bundle", json):
+    with console.waiting(f"writing {format} and comparing it with the bundle"):
         from facepairs.evaluation.serialize import to_plain
         from facepairs.training.export import export as run
 

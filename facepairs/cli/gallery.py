@@ -18,7 +18,6 @@ from facepairs.cli.shared.output import (
     print_json,
     print_result,
     print_rows,
-    progress_display,
 )
 from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path
 from facepairs.support.words import counted
@@ -123,10 +122,9 @@ def add(
     if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
         raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
     paths = [] if name is None else [photo_path(photo) for photo in photos]
-    progress = progress_display(json)("enrolling photos")
     with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
         if name is None:
-            enrolment = known.add_folder(photos[0], forget_after, any_quality, progress)
+            enrolment = known.add_folder(photos[0], forget_after, any_quality)
         else:
             enrolment = known.add(name, paths, forget_after, any_quality)
         _print_enrolment(known, enrolment, json)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import Bundle, Json
-from facepairs.cli.shared.output import log, log_first, print_result, progress_display
+from facepairs.cli.shared.output import log, log_first, print_result
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def group(
     """
     from facepairs.gallery.group import group as group_heap
 
-    progress = progress_display(json)
-    groups = group_heap(heap, out, bundle, precision=precision, progress=progress)
+    groups = group_heap(heap, out, bundle, precision=precision)
     log_first([f"warning: {note}" for note in groups.notes])
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}

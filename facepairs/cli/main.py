@@ -32,14 +32,19 @@ from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
     escape_unencodable,
-    log,
     print_error,
-    progress_display,
     show_warnings,
 )
-from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
+from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.cli.shared.quiet import (
+    QUIET,
+    VERBOSE,
+    open_streams,
+    quiet,
+    quiet_tensorflow,
+    silence_libraries,
+)
 from facepairs.errors import FacepairsError, one_line
-from facepairs.support.console import Console, showing
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
@@ -126,6 +131,8 @@ def _checked(
     def checked(**values: Any) -> Any:
         try:
             require_extras(extras, " ".join(words))
+            if "train" in extras:
+                quiet_tensorflow()
             for name in paths:
                 streamed = name in OUTPUTS and words[1] in STREAMED
                 if values[name] is not None and not (streamed and is_stdout(values[name])):
@@ -135,7 +142,7 @@ def _checked(
                 refuse_input(out, _inputs(values))
             stdout = None if quiet() else sys.stderr
             aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
-            with aside, showing(Console(log, progress_display(values.get("json", False)))):
+            with aside, showing_on_stderr(values.get("json", False)):
                 return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None

@@ -1,7 +1,8 @@
 """`facepairs score`: a list of pairs in, their scores out."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -16,9 +17,14 @@ from facepairs.cli.shared.options import (
     Threshold,
     path,
 )
-from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result, progress_display
-from facepairs.cli.shared.verdicts import SCHEMA, note_source, report_rows, report_warnings
+from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
+from facepairs.cli.shared.verdicts import SCHEMA, Rows, note_source, threshold_rows
 from facepairs.support.places import is_stream
+from facepairs.support.words import counted
+
+if TYPE_CHECKING:
+    from facepairs.bundles.rates import OperatingPoint
+    from facepairs.verification.score_list import PairsReport
 
 EXAMPLE = """\b
 Examples:
@@ -67,17 +73,51 @@ def score(
         out,
         point,
         root,
-        progress=progress_display(json),
         runner=runner,
         beam_options=beam or [],
         prior=prior,
     )
-    for line in report_warnings(report, pairs, out, bundle):
+    for line in _report_warnings(report, pairs, out, bundle):
         log(line)
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
-    rows = report_rows(report, point, describe_prior(prior))
+    rows = _report_rows(report, point, describe_prior(prior))
     print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
     note_source(verifier, json)
     sidecar = "" if is_stream(out) else f", and where the scores come from: {out}.json"
     log(f"written: {out}{sidecar}")
     raise typer.Exit(NEGATIVE if report.failed else OK)
+
+
+def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str) -> Iterator[str]:
+    """Yield what a reader of scores must know."""
+    if report.failed:
+        counts = f"{report.failed:,} of {report.pairs:,} pairs"
+        advice = f"; --root names the folder that the paths in {pairs} count from"
+        advice = advice if 0 < report.images == report.images_failed else ""
+        yield f"warning: {counts} could not be scored; see column error of {out}{advice}"
+    if report.same_content:
+        yield (
+            f"warning: {counted(report.same_content, 'pair')} of a photo and itself or a copy "
+            "(hint same-content): that they match says nothing"
+        )
+    if report.pairs_with_known_people:
+        yield (
+            f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that "
+            f"{bundle} was trained or calibrated on: with others it may make more errors"
+        )
+
+
+def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:
+    """Return the counts of a scored list of pairs; `prior` names that of the probabilities."""
+    rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]
+    if report.same is not None:
+        rows.append(("same person", f"{report.same:,}"))
+    return [
+        *rows,
+        ("failed", f"{report.failed:,}"),
+        ("several faces", f"{counted(report.several_faces, 'image')}: the most prominent was used"),
+        *((f"hint: {kind}", counted(images, "image")) for kind, images in report.hints.items()),
+        ("seconds", f"{report.seconds:.1f}"),
+        *threshold_rows(point),
+        ("probability", f"at {prior}"),
+    ]

@@ -1,7 +1,8 @@
 """`facepairs search`: where is a person among the photos of a folder?"""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -13,18 +14,23 @@ from facepairs.cli.shared.output import (
     log,
     print_result,
     print_rows,
-    progress_display,
 )
 from facepairs.cli.shared.verdicts import (
+    MATCH,
     SCHEMA,
+    Rows,
     note_source,
     photo_path,
-    ranking_rows,
-    ranking_table,
-    ranking_warnings,
+    threshold_rows,
     warn_of_known,
 )
 from facepairs.support.places import check_output_file
+from facepairs.support.words import counted
+
+if TYPE_CHECKING:
+    from facepairs.verification.ranking import Match, Ranking
+
+MAX_FAILURES_SHOWN = 5
 
 EXAMPLE = """\b
 Examples:
@@ -59,19 +65,60 @@ def search(
         check_output_file(out)
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
-    progress = progress_display(json)("searching photos")
-    ranking = rank_folder(verifier, path, folder, point, progress)
+    ranking = rank_folder(verifier, path, folder, point)
     if out is not None:
         ranking.write(out)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
-    for line in ranking_warnings(ranking):
+    for line in _ranking_warnings(ranking):
         log(line)
     values = {"folder": str(folder), "model": bundle, "schema": SCHEMA}
-    print_result(json, {**ranking.to_json(top), **values}, ranking_rows(ranking))
+    print_result(json, {**ranking.to_json(top), **values}, _ranking_rows(ranking))
     if not json:
         print()
-        print_rows(ranking_table(ranking, top))
+        print_rows(_ranking_table(ranking, top))
     note_source(verifier, json)
     if out is not None:
         log(f"written: {out}")
     raise typer.Exit(NEGATIVE if ranking.failed else OK)
+
+
+def _ranking_rows(ranking: "Ranking") -> Rows:
+    """Return how many photos match, and how many faces would by chance."""
+    photos, faces = counted(len(ranking.compared), "photo"), counted(ranking.faces, "face")
+    rows = [("searched", f"{faces} in {photos}")]
+    if ranking.matches is not None:
+        rows.append(("matches", counted(ranking.matches, "photo")))
+    expected = ranking.expected
+    text = expected.describe("faces") if expected else ranking.point.describe()
+    return [*rows, ("false matches", text), *threshold_rows(ranking.point, errors=False)]
+
+
+def _ranking_table(ranking: "Ranking", top: int) -> list[list[str]]:
+    """Return the header and the `top` best photos."""
+    rows = [
+        [str(one.rank), f"{one.score:.4f}", _match(one), one.path, one.describe_face()]
+        for one in ranking.compared[:top]
+    ]
+    return [["rank", "score", "match", "photo", "face"], *rows]
+
+
+def _ranking_warnings(ranking: "Ranking") -> Iterator[str]:
+    """Yield what a reader of the ranking must know, and the photos that could not be used."""
+    if ranking.copies:
+        yield (
+            f"warning: {counted(ranking.copies, 'photo')} with the same content as "
+            f"{ranking.photo}: that they match says nothing"
+        )
+    failed = len(ranking.failed)
+    if not failed:
+        return
+    total = counted(failed + len(ranking.compared), "photo")
+    yield f"warning: {failed:,} of {total} could not be used:"
+    for _, error in ranking.failed[:MAX_FAILURES_SHOWN]:
+        yield f"  {error}"
+    if failed > MAX_FAILURES_SHOWN:
+        yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json and --out list them all"
+
+
+def _match(one: "Match") -> str:
+    return "copy" if one.same_content else MATCH[one.match]

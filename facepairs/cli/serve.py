@@ -9,7 +9,9 @@ from typing import Annotated
 from typer import Option
 
 from facepairs.cli.shared.options import Bundle, Json
+from facepairs.cli.shared.output import log
 from facepairs.cli.shared.quiet import quiet
+from facepairs.support.console import showing
 
 EXAMPLE = """\b
 Examples:
@@ -79,17 +81,18 @@ def serve(
 
     hosts = tuple(name.lower() for name in allow_host or ())
     origins = tuple(site.lower() for site in allow_origin or ())
-    run_server(
-        bundle,
-        gallery,
-        host=host,
-        port=port,
-        access=Access(token, hosts, origins, rate),
-        read_only=read_only,
-        workers=workers,
-        max_photo_bytes=max_mb * 2**20,
-        started=started,
-    )
+    with showing(log):  # no bar of a request that takes long
+        run_server(
+            bundle,
+            gallery,
+            host=host,
+            port=port,
+            access=Access(token, hosts, origins, rate),
+            read_only=read_only,
+            workers=workers,
+            max_photo_bytes=max_mb * 2**20,
+            started=started,
+        )
 
 
 def _log_requests() -> None:

@@ -1,6 +1,5 @@
 """`facepairs train`."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,8 +23,6 @@ from facepairs.cli.shared.output import (
     log,
     print_error,
     print_result,
-    progress_display,
-    starting_tensorflow,
 )
 from facepairs.errors import LostWorker
 from facepairs.support.words import command_line, counted
@@ -77,13 +74,7 @@ def train(
     from facepairs.training.train import train as run
 
     settings = resolve_config(training_settings(context), config, out, resume)
-    options = TrainOptions(
-        log=log,
-        progress=progress_display(json),
-        devices=devices,
-        store=store,
-        starting=partial(starting_tensorflow, json),
-    )
+    options = TrainOptions(devices=devices, store=store)
     try:
         result = run(data, out, settings, resume=resume, options=options)
     except LostWorker as lost:

@@ -1,6 +1,7 @@
 """`facepairs verify`: do two photos show the same person?"""
 
 import filecmp
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,6 @@ from facepairs.cli.shared.verdicts import (
     SCHEMA,
     note_source,
     photo_path,
-    verdict_warnings,
     warn_of_known,
 )
 from facepairs.errors import BadImage
@@ -94,7 +94,7 @@ def verify(
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
-    for line in verdict_warnings(verdict, *photos, chosen=bool(face)):
+    for line in _verdict_warnings(verdict, *photos, chosen=bool(face)):
         log(line)
     values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
@@ -138,3 +138,32 @@ def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
         return verifier.detect(photo, every=False)[0]
     except BadImage:
         return None
+
+
+def _verdict_warnings(
+    verdict: "Verdict", left: Path, right: Path, chosen: bool = False
+) -> Iterator[str]:
+    """Yield what makes the photos hard to judge, or the verdict hard to believe.
+
+    Args:
+        verdict: The verdict with both faces.
+        left: The first photo.
+        right: The second photo.
+        chosen: Whether the user has chosen the faces.
+    """
+    for path, face, other in (
+        (left, verdict.left, "--face 2"),
+        (right, verdict.right, "--face 1 --face 2"),
+    ):
+        if face and (face.faces or 0) > 1 and not chosen:
+            yield (
+                f"warning: {path}: {face.faces} faces: perhaps not the one you mean; for the next: "
+                f"{other}"
+            )
+        for hint in face.hints if face else ():
+            yield f"warning: {path}: {hint.text}"
+    if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
+        yield (
+            "warning: by the probability these are more likely two people, but the threshold is so "
+            "low that they pass; for a stricter one: --max-fmr or --threshold"
+        )

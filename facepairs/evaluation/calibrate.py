@@ -35,11 +35,10 @@ from facepairs.evaluation.sources.known_people import describe_unknown_training
 from facepairs.evaluation.whitening import whiten
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
 from facepairs.verification.embedders import embedder
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
+from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
@@ -108,7 +107,6 @@ def calibrate(
     *,
     skip_bad: bool = False,
     groups: Path | str | None = None,
-    progress: ProgressFactory = ignore_phases,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
 
@@ -129,7 +127,6 @@ def calibrate(
             each person, are drawn from `data`, and many impostor pairs of the same photos.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
         groups: Groups of people (CSV person,group) whose errors the model card lists.
-        progress: Called with the name of the phase.
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
@@ -158,8 +155,7 @@ def calibrate(
         faces = FittingFaces()
         if pairs is None and model.aligned:
             faces = fitting_faces(index, count_faces(index, chosen.images()))
-        display = progress(describe_scoring(model))
-        scored = score_pairs(Verifier(model), index, chosen, display, errors, faces)
+        scored = score_pairs(Verifier(model), index, chosen, errors, faces)
         refuse_unusable(errors, skip_bad)
         if errors:
             notes.append(f"unusable photos left out: {describe_unusable(errors)}")

@@ -26,10 +26,9 @@ from facepairs.evaluation.sources.known_people import known_in_selection
 from facepairs.evaluation.sources.origin import model_facts
 from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
+from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 if TYPE_CHECKING:
@@ -178,7 +177,6 @@ def evaluate(
     groups: Place | None = None,
     identification: bool = False,
     skip_bad: bool = False,
-    progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
     """Measure one or several sources of scores; compare several on the same pairs.
 
@@ -199,7 +197,6 @@ def evaluate(
         identification: Also measure how well people of `data` whom the verifiers do not know are
             identified, see `facepairs.evaluation.identification`.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
-        progress: Called with the name of each phase.
 
     Raises:
         BadConfig: Arguments do not fit together.
@@ -228,7 +225,7 @@ def evaluate(
     if models and folder is not None:
         chosen = choose_pairs(list(models.values()), folder, protocol, _path(lists), _path(pairs))
         selection, measured, warnings = _measure_models(
-            models, chosen, people_groups, identification, skip_bad, progress
+            models, chosen, people_groups, identification, skip_bad
         )
     for source, one in measured.items():
         if scores_out is not None:
@@ -239,7 +236,7 @@ def evaluate(
         if source not in models:
             measured[source] = measure_scores(source, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
-    comparison = _compare(measurements, progress) if len(measurements) > 1 else None
+    comparison = _compare(measurements) if len(measurements) > 1 else None
     first = measurements[0]
     if people_groups is not None:
         warnings.append(_describe_unknown(people_groups, selection, first))
@@ -257,7 +254,6 @@ def _measure_models(
     groups: PeopleGroups | None,
     identification: bool,
     skip_bad: bool,
-    progress: ProgressFactory,
 ) -> tuple[PairSelection, dict[ScoreSource, Measurement], list[str]]:
     """Measure models on the pairs whose photos all of them can use.
 
@@ -280,9 +276,8 @@ def _measure_models(
         faces = fitting_faces(index, count_faces(index, images))
     used = {source: faces if model.aligned else FittingFaces() for source, model in models.items()}
     for source, model in models.items():
-        display = progress(f"{describe_scoring(model)} with {source.name}")
         scored[source] = score_pairs(
-            Verifier(model), chosen.index, chosen.pairs, display, errors, used[source]
+            Verifier(model), chosen.index, chosen.pairs, errors, used[source]
         )
     refuse_unusable(errors, skip_bad)
     selection = chosen.without_photos(errors)
@@ -293,7 +288,7 @@ def _measure_models(
         )
     identified = {}
     if identification:
-        identified = measure_identification(models, chosen.index, used, skip_bad, progress)
+        identified = measure_identification(models, chosen.index, used, skip_bad)
     measured = {
         source: measure_model(
             source,
@@ -310,7 +305,7 @@ def _measure_models(
     return selection, measured, warnings
 
 
-def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> Comparison:
+def _compare(measurements: Sequence[Measurement]) -> Comparison:
     """Compare verifiers on the first one's pairs, in its order."""
     first = measurements[0].scores
     orders = [
@@ -324,7 +319,6 @@ def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> 
         [one.accepted[order] for one, order in ordered],
         FARS,
         first.people,
-        progress=progress("comparing"),
     )
 
 

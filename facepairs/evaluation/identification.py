@@ -25,7 +25,6 @@ from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
-from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model
@@ -119,7 +118,6 @@ def measure_identification(
     index: FaceIndex,
     faces: Mapping[ScoreSource, FittingFaces],
     skip_bad: bool,
-    progress: ProgressFactory,
 ) -> dict[ScoreSource, IdentificationFigures]:
     """Measure every model on the same people, whom none of them knows.
 
@@ -128,7 +126,6 @@ def measure_identification(
         index: The photos.
         faces: Which face of each photo each model sees.
         skip_bad: Leave photos out that cannot be used, instead of raising.
-        progress: Called with the name of each phase.
 
     Raises:
         BadBundle: A model has no embeddings.
@@ -143,8 +140,8 @@ def measure_identification(
     errors: dict[int, str] = {}
     embedded: dict[ScoreSource, tuple[Verifier, ScoreArray]] = {}
     for source, model in models.items():
-        verifier, display = Verifier(model), progress(f"embedding all people with {source.name}")
-        rows = embed_images(verifier, index, images, display, errors, faces[source])
+        verifier = Verifier(model)
+        rows = embed_images(verifier, index, images, errors, faces[source])
         embedded[source] = verifier, rows
     refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))

@@ -16,7 +16,6 @@ from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.verifier import Verifier
@@ -94,7 +93,6 @@ def score_pairs(
     verifier: Verifier,
     index: FaceIndex,
     pairs: PairList,
-    progress: ProgressCallback = ignore_progress,
     errors: dict[int, str] | None = None,
     faces: FittingFaces = MOST_PROMINENT,
 ) -> ScoredPairs:
@@ -104,7 +102,6 @@ def score_pairs(
         verifier: What scores them.
         index: The photos.
         pairs: The pairs.
-        progress: Counts images for an embedding network, else pairs.
         errors: Is filled with what is wrong with images, by number; their pairs are left out.
         faces: Which face of each photo is used.
 
@@ -113,11 +110,11 @@ def score_pairs(
     """
     if verifier.bundle.kind == "pair":
         photos = [faces.source(index, image) for image in range(len(index))]
-        score = verifier.score_images(photos, pairs.left, pairs.right, progress, errors=errors)
+        score = verifier.score_images(photos, pairs.left, pairs.right, errors=errors)
         usable: Bools = np.asarray(np.isfinite(score))
         return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
     images = pairs.images()
-    embeddings = embed_images(verifier, index, images, progress, errors, faces)
+    embeddings = embed_images(verifier, index, images, errors, faces)
     usable_image: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
     left, right = (np.searchsorted(images, side) for side in (pairs.left, pairs.right))
     usable = usable_image[left] & usable_image[right]
@@ -143,7 +140,6 @@ def embed_images(
     verifier: Verifier,
     index: FaceIndex,
     images: npt.NDArray[np.integer],
-    progress: ProgressCallback = ignore_progress,
     errors: dict[int, str] | None = None,
     faces: FittingFaces = MOST_PROMINENT,
 ) -> npt.NDArray[np.float32]:
@@ -153,7 +149,6 @@ def embed_images(
         verifier: With an embedding network.
         index: The photos.
         images: int[M], their numbers.
-        progress: Counts photos.
         errors: Is filled with what is wrong with photos, by number; their rows are NaN.
         faces: Which face of each photo is used.
 
@@ -165,7 +160,7 @@ def embed_images(
     """
     found: dict[int, str] | None = None if errors is None else {}
     photos = [faces.source(index, int(image)) for image in images]
-    rows = verifier.embed(photos, progress=progress, errors=found)
+    rows = verifier.embed(photos, errors=found)
     if errors is not None and found:
         errors.update({int(images[position]): error for position, error in found.items()})
     return rows

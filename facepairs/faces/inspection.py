@@ -20,9 +20,9 @@ from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.decode import is_plain
 from facepairs.images.photo import Photo, open_photo, read_below, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem
+from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.platform import return_freed_memory
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 BATCH = 16  # photos per task and per transaction of the cache
 
@@ -103,7 +103,6 @@ def inspect_content(
 def inspect_photos(
     index: FaceIndex,
     align: Align,
-    progress: ProgressCallback = ignore_progress,
     cache: PhotoCache | None = None,
 ) -> PhotoTable:
     """Inspect every photo of an index.
@@ -111,39 +110,34 @@ def inspect_photos(
     Args:
         index: The photos.
         align: With `landmarks`, faces are found, and a photo without one is a problem.
-        progress: Called with the photos inspected and the photos in all.
         cache: Where records are looked up and stored; the user's by default.
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
     """
-    return PhotoTable.of(photo_records(index, align, progress, cache), len(index), align)
+    return PhotoTable.of(photo_records(index, align, cache), len(index), align)
 
 
 def photo_records(
     index: FaceIndex,
     align: Align,
-    progress: ProgressCallback = ignore_progress,
     cache: PhotoCache | None = None,
 ) -> Iterator[PhotoRecord]:
     """Yield the record of every photo of an index, in order; see `inspect_photos`."""
     read = partial(read_below, index.root)
     inspect = InspectPhotos(align == "landmarks", cache or photo_cache(), read)
-    yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index), progress)
+    yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index))
     return_freed_memory()  # a training follows
 
 
-def collect(
-    inspected: Iterable[list[PhotoRecord]], photos: int, progress: ProgressCallback
-) -> Iterator[PhotoRecord]:
+def collect(inspected: Iterable[list[PhotoRecord]], photos: int) -> Iterator[PhotoRecord]:
     """Yield the records that `InspectPhotos` returns for batches of photos.
 
     Args:
         inspected: Does the work while it is iterated.
         photos: How many photos there are.
-        progress: Called with the photos inspected and the photos in all.
     """
-    done = 0
+    done, progress = 0, console.progress("finding faces")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
         for records in inspected:

@@ -53,8 +53,8 @@ class Enrolment:
         enrolled: Number of photos that were added.
         known: Number of photos that were enrolled for the same person before.
         several_faces: Number of added photos with several faces.
-        other_faces: Number of those of which another face than the most prominent one fits the
-            folder, and was taken.
+        other_faces: Number of photos of which another face than the most prominent one fits the
+            folder, and was used.
         refused: Photos that cannot be used, or are enrolled for somebody else.
         resemblances: Added photos that match somebody else.
     """

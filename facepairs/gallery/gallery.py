@@ -32,11 +32,11 @@ from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
 from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
+from facepairs.support import console
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import check_output_file
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, model_name
@@ -183,14 +183,13 @@ class Gallery:
             else Photo(name, f"photo {number}", photo, position)
             for number, photo in enumerate(photos, 1)
         ]
-        return self._enrol(named, forget_after, any_quality, ignore_progress, Enrolment())
+        return self._enrol(named, forget_after, any_quality, Enrolment())
 
     def add_folder(
         self,
         folder: Path | str,
         forget_after: float | None = None,
         any_quality: bool = False,
-        progress: ProgressCallback = ignore_progress,
     ) -> Enrolment:
         """Enrol everybody of a folder of `Person_Name/photo.jpg`.
 
@@ -202,7 +201,6 @@ class Gallery:
             folder: The folder.
             forget_after: As for `add`.
             any_quality: As for `add`.
-            progress: Counts photos.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised.
@@ -218,14 +216,14 @@ class Gallery:
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
         enrolment, several = Enrolment(), list[str]()
-        self._enrol(photos, forget_after, any_quality, progress, enrolment, several)
+        self._enrol(photos, forget_after, any_quality, enrolment, several)
         if several:
             images = np.flatnonzero(np.isin([photo.name for photo in photos], several))
             counts = np.ones(len(index), np.int64)
             counts[images] = 2
             faces = fitting_faces(index, counts, keep=False)
             chosen = [photos[k]._replace(position=faces.chosen.get(k, 0)) for k in images.tolist()]
-            self._enrol(chosen, forget_after, any_quality, progress, enrolment)
+            self._enrol(chosen, forget_after, any_quality, enrolment)
             enrolment.other_faces = len(faces.chosen)
         return enrolment
 
@@ -234,15 +232,14 @@ class Gallery:
         photos: Sequence[Photo],
         forget_after: float | None,
         any_quality: bool,
-        progress: ProgressCallback,
         enrolment: Enrolment,
         several: list[str] | None = None,
     ) -> Enrolment:
         """Enrol photos; with `several`, put off those with several faces, and note their names."""
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
-        done, put_off = 0, several is not None
-        read = EnrolPhotos(self.verifier, self.store.owner, any_quality, put_off)
+        done, progress = 0, console.progress("enrolling photos")
+        read = EnrolPhotos(self.verifier, self.store.owner, any_quality, several is not None)
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:

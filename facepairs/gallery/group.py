@@ -13,10 +13,11 @@ from facepairs.gallery.grouping import PRECISION, Groups, group_faces
 from facepairs.gallery.heap import read_heap
 from facepairs.gallery.people_folder import check_people_folder, read_earlier, write_people_folder
 from facepairs.support.extras import require_extras
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import command_line
 from facepairs.verification.loading import model_name
 from facepairs.verification.verifier import Verifier
+
+FEW_FACES = 20
 
 
 def group(
@@ -26,7 +27,6 @@ def group(
     *,
     precision: float = PRECISION,
     gallery: Path | str | None = None,
-    progress: ProgressFactory = ignore_phases,
 ) -> Groups:
     """Find all faces of all photos below a folder, and group them by people.
 
@@ -45,7 +45,6 @@ def group(
             model.
         precision: Share of joined pairs of faces that shall show one person, in (0, 1).
         gallery: Gallery that gives the names of people that are enrolled.
-        progress: Called with the name of the phase.
 
     Raises:
         BadData: The heap holds no photo, or `out` cannot be written or is something else.
@@ -70,13 +69,20 @@ def group(
         calibrate = command_line("calibrate", name, "people/", "--out", "mine")
         raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")
     earlier = read_earlier(target)
-    found = read_heap(heap, verifier, progress("finding faces and embedding"))
-    groups = group_faces(found, errors, precision, earlier, progress("grouping"))
+    found = read_heap(heap, verifier)
+    groups = group_faces(found, errors, precision, earlier)
+    pairs = len(found.faces) * (len(found.faces) - 1) / 2
+    if len(found.faces) >= FEW_FACES and groups.expected.joined_pairs > pairs / 2:
+        note = (
+            "more than half of all pairs look like one person; unless somebody is on most photos, "
+            "this model does not tell people on photos of this kind apart: calibrate it on such"
+        )
+        groups = replace(groups, notes=(*groups.notes, note))
     if gallery is not None:
         with Gallery(gallery, verifier) as known:
             groups = name_people(groups, known)
     if target is not None:
-        write_people_folder(groups, target, progress("writing"))
+        write_people_folder(groups, target)
     return groups
 
 

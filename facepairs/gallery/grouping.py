@@ -19,7 +19,6 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
 from facepairs.errors import NotEnough
 from facepairs.gallery.heap import NO_FACE, Heap, HeapFace
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.linkage import Merges, average_linkage
 from facepairs.verification.scorer import ScoreArray
 
@@ -162,7 +161,6 @@ def group_faces(
     errors: ErrorTable,
     precision: float = PRECISION,
     earlier: Earlier | None = None,
-    progress: ProgressCallback = ignore_progress,
 ) -> Groups:
     """Group the faces of a heap.
 
@@ -171,7 +169,6 @@ def group_faces(
         errors: What was measured of the model, with its grouping.
         precision: As for `group`.
         earlier: Faces that are grouped already: they stay together, and apart from each other.
-        progress: Counts faces.
 
     Raises:
         NotEnough: The model was measured on too few pairs for this precision.
@@ -195,9 +192,7 @@ def group_faces(
     apart += [(start[one], start[other]) for one, other in _of_one_photo(heap, collage)]
     apart = [(one, other) for one, other in apart if one != other]
     most = errors.grouping.cuts[-1]
-    merges = average_linkage(
-        heap.embeddings, most, start, range(len(known)), apart, progress=progress
-    )
+    merges = average_linkage(heap.embeddings, most, start, range(len(known)), apart)
     expected = choose_cut(errors.grouping, merges, start, precision, errors.measured_on)
     label = merges.labels(expected.cut)
     person = _names(label[start], dict(zip(label[: len(known)].tolist(), known, strict=True)))

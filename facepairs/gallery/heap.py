@@ -11,9 +11,9 @@ from facepairs.data.index import photos_below
 from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.images.decode import upright
 from facepairs.images.photo import open_photo
+from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.linkage import unit_rows
 from facepairs.verification.loading import model_name
 from facepairs.verification.photos import SeenPhoto
@@ -57,13 +57,12 @@ class Heap:
     problems: dict[str, str]
 
 
-def read_heap(root: Path, verifier: Verifier, progress: ProgressCallback = ignore_progress) -> Heap:
+def read_heap(root: Path, verifier: Verifier) -> Heap:
     """Find and embed all faces of all photos below a folder.
 
     Args:
         root: The folder.
         verifier: The model that embeds: it aligns faces and compares embeddings by their cosine.
-        progress: Counts photos.
 
     Raises:
         BadData: The folder is missing or holds no photo.
@@ -85,6 +84,7 @@ def read_heap(root: Path, verifier: Verifier, progress: ProgressCallback = ignor
     faces: list[HeapFace] = []
     rows: list[ScoreArray] = []
     problems: dict[str, str] = {}
+    progress = console.progress("finding faces and embedding")
     for done, seen in enumerate(thread_map(read, batches(photos, BATCH_CROPS)), 1):
         for one in seen:
             if one.error or one.box is None or one.embedding is None:

@@ -10,8 +10,8 @@ import numpy as np
 from facepairs.errors import BadImage
 from facepairs.gallery.grouping import Groups
 from facepairs.gallery.heap import cut_out
+from facepairs.support import console
 from facepairs.support.html import data_url
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 TEMPLATE = "heap_page.html.jinja"
 SCRIPT = "heap_page.js"
@@ -23,17 +23,13 @@ SURE = 0.25  # certainty of faces that are not shown there
 QUALITY = 75
 
 
-def render_page(
-    groups: Groups, progress: ProgressCallback = ignore_progress, done_before: int = 0
-) -> str:
+def render_page(groups: Groups) -> str:
     """Return the page of all people, the least certain faces first.
 
     It loads nothing; a small script collects corrections.
 
     Args:
         groups: The people; some of their photos are read again.
-        progress: Counts people.
-        done_before: What is added to their number.
     """
     import jinja2
 
@@ -44,12 +40,13 @@ def render_page(
     script = (folder / SCRIPT).read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     people: list[dict[str, Any]] = []
+    progress = console.progress("writing the page")
     for done, (name, faces) in enumerate(groups.people.items(), 1):
         shown = [*faces[1:][::-1][: SHOWN - 1], faces[0]]  # the surest one last
         people.append(
             {"name": name, "count": len(faces), "faces": [_face(groups, face) for face in shown]}
         )
-        progress(done_before + done, done_before + len(groups.people))
+        progress(done, len(groups.people))
     order = np.argsort(groups.certainty, kind="stable")
     doubted = [face for face in order[:DOUBTED].tolist() if groups.certainty[face] < SURE]
     first = {one["name"]: one["faces"][-1]["picture"] for one in people}

@@ -28,9 +28,9 @@ from facepairs.gallery.grouping import Earlier, FaceKey, Groups
 from facepairs.gallery.heap import HeapFace, cut_out
 from facepairs.gallery.heap_page import render_page
 from facepairs.gallery.identity import clean_name
+from facepairs.support import console
 from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.places import check_output_file, check_output_folder, is_leftover
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 FACES, PAGE, CORRECTED = "faces.csv", "people.html", "corrections.csv"
 APART = "_apart"
@@ -165,15 +165,12 @@ def folder_name(name: str) -> str:
     return clean
 
 
-def write_people_folder(
-    groups: Groups, out: Path, progress: ProgressCallback = ignore_progress
-) -> None:
+def write_people_folder(groups: Groups, out: Path) -> None:
     """Write people and the list of faces, or the list alone where `out` ends in .csv.
 
     Args:
         groups: The people.
         out: What is written, whole or not at all; an earlier output is replaced.
-        progress: Counts faces and people.
 
     Raises:
         BadData: It cannot be written.
@@ -183,7 +180,7 @@ def write_people_folder(
             _write_list(place, [row._replace(file="") for row, _ in _plan(groups)])
         return
     with atomic_folder(out) as folder:
-        plan = _plan(groups)
+        plan, progress = _plan(groups), console.progress("writing faces")
         written: set[str] = set()
         for done, (row, face) in enumerate(plan, 1):
             if row.file and row.file not in written:
@@ -195,9 +192,9 @@ def write_people_folder(
                     _link(source, target)
                 else:
                     cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)
-            progress(done, len(plan) + len(groups.people))
+            progress(done, len(plan))
         _write_list(folder / FACES, [row for row, _ in plan])
-        page = render_page(groups, progress, len(plan))
+        page = render_page(groups)
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
         if (out / CORRECTED).exists():
             shutil.copyfile(out / CORRECTED, folder / CORRECTED)

@@ -15,9 +15,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.support import console
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.platform import reserve_space
-from facepairs.support.progress import MessageCallback, ignore_message
 
 MARK = b"\nfacepairs crc32 "
 TRAILER_BYTES = len(MARK) + 9
@@ -30,7 +30,6 @@ def cached_array(
     shape: tuple[int, ...],
     dtype: npt.DTypeLike,
     fill: Callable[[Array], None],
-    log: MessageCallback = ignore_message,
 ) -> Array:
     """Return the array stored at `path`; compute and store it first if it is missing or damaged.
 
@@ -39,7 +38,6 @@ def cached_array(
         shape: Shape of the array.
         dtype: Its dtype.
         fill: Computes the array: sets the values of the zeros it receives.
-        log: Receives a line when there is a file that cannot be used.
 
     Returns:
         An array that TensorFlow can use without copying it: aligned to a memory page, as it crashes
@@ -56,7 +54,7 @@ def cached_array(
     damage = find_damage(path, shape, dtype)
     if damage:
         if os.path.lexists(path):
-            log(f"{path}: {damage}; it is built again")
+            console.log(f"{path}: {damage}; it is built again")
         with temporary_beside(path) as temporary:
             _write_array(temporary, shape, dtype, fill)
     mapped: Array = np.load(path, mmap_mode="c", allow_pickle=False)

@@ -18,12 +18,7 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.files import FileStore, photos_named
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ignore_message,
-    ignore_progress,
-)
+from facepairs.support import console
 
 BUILD_BATCH = 64
 Crops = npt.NDArray[np.uint8]
@@ -65,8 +60,6 @@ class MemoryStore(ArrayStore):
         index: FaceIndex,
         plan: CropPlan,
         path: Path | None = None,
-        progress: ProgressCallback = ignore_progress,
-        log: MessageCallback = ignore_message,
     ) -> "MemoryStore":
         """Decode every image of an index, or map the file that an earlier run left at `path`.
 
@@ -75,8 +68,6 @@ class MemoryStore(ArrayStore):
             plan: How they are cropped.
             path: The `.npy` file; its name must depend on the index's fingerprint and the plan's
                 digest.
-            progress: Called with images done and in all.
-            log: Receives a line when the file at `path` is damaged and is built again.
 
         Raises:
             BadImage: An image cannot be decoded.
@@ -86,11 +77,11 @@ class MemoryStore(ArrayStore):
         files = FileStore(index, plan)
 
         def fill(crops: Crops) -> None:
-            done = 0
+            done, progress = 0, console.progress("decoding images")
             with photos_named(files):
                 for batch in image_batches(files, np.arange(len(crops)), BUILD_BATCH):
                     crops[done : done + len(batch)] = batch.numpy()
                     done += len(batch)
                     progress(done, len(crops))
 
-        return cls(cached_array(path, shape, np.uint8, fill, log))
+        return cls(cached_array(path, shape, np.uint8, fill))

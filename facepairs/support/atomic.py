@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from facepairs.errors import NO_PLACE, BadConfig, BadData
+from facepairs.errors import BadData
 from facepairs.support.places import ADVICE, hidden_beside, is_protected, is_stdout, is_stream
 from facepairs.support.platform import process_is_gone, sync_file, sync_folder
 
@@ -140,13 +140,10 @@ def own_temporaries() -> None:
     next process that calls this function removes it.
 
     Raises:
-        BadConfig: No place for temporary files can be written; work would fail later, perhaps after
-            hours.
+        FileNotFoundError: No place for temporary files can be written; work would fail later,
+            perhaps after hours.
     """
-    try:
-        place = Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        raise BadConfig(NO_PLACE) from None
+    place = Path(tempfile.gettempdir())
     with contextlib.suppress(OSError, BadData):
         if place.name.startswith(f".facepairs.tmp-{os.getpid()}-"):
             return

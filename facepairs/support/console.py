@@ -1,44 +1,57 @@
 """What long work tells the person who waits: messages, and the progress of its phases.
 
-Work calls `log` and `progress`, and passes nothing on. Whoever starts it says with `showing` where
-they go; without that, nothing is shown.
+Work calls `log`, `progress` and `waiting`, and passes nothing on. Whoever starts it says with
+`showing` where they go; without that, nothing is shown.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ProgressFactory,
-    ignore_message,
-    ignore_phases,
-)
+Progress = Callable[[int, int], None]
+"""Called with the steps done and in all; both count the same unit, and the former never falls."""
+
+
+def _ignore(*_: object) -> None:
+    """Show nothing."""
+
+
+def _ignore_phase(phase: str) -> Progress:
+    return _ignore
 
 
 @dataclass(frozen=True)
-class Console:
-    """Where messages and progress go.
-
-    Attributes:
-        log: Called with each message, a line of plain text.
-        progress: Called with the name of each phase; returns what is called with the steps done
-            and in all.
-    """
-
-    log: MessageCallback = ignore_message
-    progress: ProgressFactory = ignore_phases
+class _Console:
+    log: Callable[[str], None] = _ignore
+    progress: Callable[[str], Progress] = _ignore_phase
+    waiting: Callable[[str], AbstractContextManager[Any]] = nullcontext
 
 
-_current = Console()
+_current = _Console()
 
 
 @contextmanager
-def showing(console: Console) -> Iterator[None]:
-    """Show on this console what work tells during the block, in all threads of the process."""
+def showing(
+    log: Callable[[str], None] = _ignore,
+    progress: Callable[[str], Progress] = _ignore_phase,
+    waiting: Callable[[str], AbstractContextManager[Any]] = nullcontext,
+) -> Iterator[None]:
+    """Show what facepairs tells while the block runs, in all threads of the process.
+
+    Examples:
+        >>> with facepairs.showing(log=print):
+        ...     run = facepairs.train("photos", "run")
+
+    Args:
+        log: Called with each message, a line of plain text.
+        progress: Called with the name of each phase; returns a function that is called with the
+            steps done and the steps in all.
+        waiting: Called with the name of work without steps, such as a slow import; returns the
+            context in which it is done.
+    """
     global _current  # noqa: PLW0603 - a context variable would not reach the threads of a pool
-    before, _current = _current, console
+    before, _current = _current, _Console(log, progress, waiting)
     try:
         yield
     finally:
@@ -50,10 +63,11 @@ def log(line: str) -> None:
     _current.log(line)
 
 
-def progress(phase: str) -> ProgressCallback:
-    """Begin a phase of the work.
-
-    Returns:
-        Call it with the steps done and in all; both count the same unit, the former never falls.
-    """
+def progress(phase: str) -> Progress:
+    """Begin a phase of the work; return what is called with its steps."""
     return _current.progress(phase)
+
+
+def waiting(label: str) -> AbstractContextManager[Any]:
+    """Return the context for work without steps, such as a slow import."""
+    return _current.waiting(label)

@@ -1,6 +1,6 @@
 """Describe the machine that measurements were made on, and check its limits."""
 
-import functools
+import contextlib
 import importlib.metadata
 import platform
 import sys
@@ -40,12 +40,12 @@ def _cpu_model() -> str:
     )
 
 
-@functools.cache  # reading what is installed takes a quarter of a second
 def _versions() -> dict[str, str]:
-    installed = {dist.name.lower(): dist.version for dist in importlib.metadata.distributions()}
-    versions = {name: installed[name] for name in PACKAGES if name in installed}
-    dali = [version for name, version in installed.items() if name.startswith("nvidia-dali")]
-    return {**versions, **({"dali": dali[0]} if dali else {})}
+    versions = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def describe() -> dict[str, Any]:
@@ -56,5 +56,5 @@ def describe() -> dict[str, Any]:
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "os": platform.platform(),
         "python": platform.python_version(),
-        "versions": dict(_versions()),
+        "versions": _versions(),
     }

@@ -20,6 +20,13 @@ def command_line(*words: object) -> str:
     return shlex.join(["facepairs", *map(str, words)])
 
 
+def format_duration(seconds: float) -> str:
+    """Return a duration as `m:ss` or `h:mm:ss`; negative ones as `0:00`."""
+    minutes, second = divmod(round(max(seconds, 0)), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
 def align_columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
     """Return the rows as lines with aligned columns.
 

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from facepairs.models.replicas import StepRandom
 from facepairs.pipeline.dataset import image_batches
-from facepairs.support.progress import ProgressCallback, format_duration, ignore_progress
+from facepairs.support import console
+from facepairs.support.words import format_duration
 from facepairs.training.training import Training, Validation
 
 COLLAPSED_SPREAD = 1e-3
@@ -35,11 +36,11 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, training: Training) -> None:
         super().__init__()
         self._training = training
-        self._show_step: ProgressCallback = ignore_progress
+        self._show_step = console.progress("")
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         training = self._training
-        self._show_step = training.options.progress(f"epoch {epoch + 1}/{training.epochs}")
+        self._show_step = console.progress(f"epoch {epoch + 1}/{training.epochs}")
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         self._show_step(batch + 1, self._training.data.steps_per_epoch)
@@ -47,7 +48,7 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         training, row = self._training, logs or {}
         left_s = training.seconds * (training.epochs / (epoch + 1) - 1)
-        training.options.log(
+        console.log(
             f"epoch {epoch + 1}/{training.epochs}  loss {row['loss']:.4f}  "
             f"validation AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
             f"input wait {row['input_wait']:.1%}  {format_duration(left_s)} left"

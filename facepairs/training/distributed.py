@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from facepairs.errors import BadConfig, LostWorker
 from facepairs.models.replicas import BatchShard, split_batch
-from facepairs.support.progress import MessageCallback, ignore_message
+from facepairs.support import console
 from facepairs.training.options import Cluster, read_cluster
 
 STARTUP_TIMEOUT_S = 600  # a cluster's machines start one by one
@@ -226,9 +226,7 @@ class DistributedContext:
 SINGLE_DEVICE = DistributedContext()
 
 
-def connect_devices(
-    devices: str = "one", log: MessageCallback = ignore_message
-) -> DistributedContext:
+def connect_devices(devices: str = "one") -> DistributedContext:
     """Find the devices to train on and connect the workers that `TF_CONFIG` names.
 
     With several workers, this blocks until all have started, and it must run before any other
@@ -237,7 +235,6 @@ def connect_devices(
     Args:
         devices: `one`; `all` devices of this machine or cluster (logical CPUs where there is no
             GPU); or `auto`: all GPUs or all workers.
-        log: Receives a message before waiting for other workers.
 
     Returns:
         The context of this worker.
@@ -250,7 +247,9 @@ def connect_devices(
         return DistributedContext()
     cluster = read_cluster()
     if cluster.workers > 1:
-        log(f"waiting for {cluster.workers} workers, {STARTUP_TIMEOUT_S / 60:g} minutes at most")
+        console.log(
+            f"waiting for {cluster.workers} workers, {STARTUP_TIMEOUT_S / 60:g} minutes at most"
+        )
         try:
             with _interruptible():
                 _limit_startup_time()

@@ -95,30 +95,24 @@ class ExportRecord:
     files: tuple[str, ...]
 
 
-def export(
-    path: Path | str | None, out: Path, format: str, tolerance: float | None = None
-) -> ExportRecord:
+def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
     """Write a bundle's network into a folder, whole or not at all.
 
     Args:
         path: The bundle; None for the default one.
         out: The folder; an earlier export is replaced.
         format: One of `choices.ExportFormat`.
-        tolerance: Largest allowed difference from the outputs of the bundle's own network; by
-            default 0.0001, and 0.1 where one of both computes in 8 bits.
 
     Raises:
-        BadBundle: The outputs differ by more than `tolerance`.
+        BadBundle: The outputs differ from those of the bundle's own network by more than 0.0001,
+            or 0.1 where one of both computes in 8 bits.
         BadConfig: The format is unknown, or `out` holds something else than an export.
     """
     if format not in WRITERS:
         raise BadConfig(f"format is {format!r}; use one of {', '.join(WRITERS)}")
     bundle = Bundle.open(path)
-    if tolerance is None:
-        in_8_bits = format.endswith("-int8") or (format != "onnx" and bundle.network.bits == 8)
-        tolerance = INT8_TOLERANCE if in_8_bits else TOLERANCE
-    if not tolerance >= 0:
-        raise BadConfig(f"tolerance is {tolerance}; use a number of at least 0")
+    in_8_bits = format.endswith("-int8") or (format != "onnx" and bundle.network.bits == 8)
+    tolerance = INT8_TOLERANCE if in_8_bits else TOLERANCE
     point = operating_point(bundle)
     check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
     with atomic_folder(out) as folder:

@@ -6,6 +6,7 @@ computes its share of the batches, then receives what the others computed.
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,7 @@ from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.files import photos_named
 from facepairs.pipeline.memory import ArrayStore
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ignore_message,
-    ignore_progress,
-)
+from facepairs.support import console
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 
 BATCH = 64
@@ -48,9 +44,8 @@ def precompute(
     store: Store,
     images: int,
     path: Path,
-    progress: ProgressCallback = ignore_progress,
-    log: MessageCallback = ignore_message,
     context: DistributedContext = SINGLE_DEVICE,
+    after_round: Callable[[], None] = lambda: None,
 ) -> FeatureStore:
     """Compute the features of every image, or map the file that an interrupted run left at `path`.
 
@@ -60,9 +55,8 @@ def precompute(
         images: How many images the store has.
         path: Where the array goes when memory is short; its name must depend on the images and the
             backbone's weights. Several workers must all start with nothing at `path`.
-        progress: Called with images done and in all, equally often on every worker.
-        log: Receives a line when the file at `path` is damaged and is computed again.
         context: The workers. The batches, and so the features, are those of a single one.
+        after_round: Called after each round of batches, equally often on every worker.
 
     Returns:
         The features of images 0 to `images` - 1.
@@ -78,6 +72,7 @@ def precompute(
 
     def fill(vectors: Features) -> None:
         """Compute the features; in each round every worker computes one batch."""
+        progress = console.progress("computing features")
         batches, round_images = iter(image_batches(store, own, BATCH)), context.workers * BATCH
         for start in range(0, images, round_images):
             computed = np.zeros((round_images, network.feature_count), np.float16)
@@ -89,7 +84,8 @@ def precompute(
             end = min(start + round_images, images)
             vectors[start:end] = context.sum(computed, np.float16)[: end - start]
             progress(end, images)
+            after_round()
 
     shape = (images, network.feature_count)
     fits = 2 * math.prod(shape) <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available
-    return FeatureStore(cached_array(None if fits else path, shape, np.float16, fill, log))
+    return FeatureStore(cached_array(None if fits else path, shape, np.float16, fill))

@@ -7,7 +7,9 @@ References:
 """
 
 import contextlib
+import itertools
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,8 @@ from facepairs.models.fisher.tower import (
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.support import console
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.progress import Counter, ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.features import FeatureStore, precompute
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
@@ -50,7 +52,6 @@ def fit_mixture(
     store: Store,
     images: Images,
     seed: int,
-    progress: ProgressCallback = ignore_progress,
 ) -> None:
     """Fit the backbone: for each member, components of local descriptors and Gaussians.
 
@@ -59,19 +60,23 @@ def fit_mixture(
         store: The images' pixels.
         images: int64[N], numbers of the training images, rising.
         seed: Seed of the samples and of the mixture's start.
-        progress: Counts batches of images and iterations, which take about as long.
     """
     members = network.head.get_layer(BACKBONE).members
     images = _sample_images(images, SAMPLE_IMAGES, seed)
     batches = -(-len(images) // BATCH_SIZE)
-    count = Counter(progress, len(members) * (batches + ITERATIONS))
+    total = len(members) * (batches + ITERATIONS)  # which take about as long
+    progress, steps = console.progress("fitting local descriptors"), itertools.count(1)
+
+    def count() -> None:
+        progress(next(steps), total)
+
     for member in members:
         sample, positions = _sample_descriptors(network, member, store, images, seed, count)
         _fit_member(member, sample, positions, seed, count)
 
 
 def _fit_member(
-    member: FisherMember, sample: Floats, positions: Floats, seed: int, count: Counter
+    member: FisherMember, sample: Floats, positions: Floats, seed: int, count: Callable[[], None]
 ) -> None:
     """Fit the components and the mixture of one member to a sample of its descriptors."""
     both = fold_descriptors(sample)
@@ -106,7 +111,7 @@ def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
 
 
 def _mirrored_mixture(
-    points: Floats, signs: Floats, half: int, seed: int, count: Counter
+    points: Floats, signs: Floats, half: int, seed: int, count: Callable[[], None]
 ) -> tuple[Floats, Floats, Floats]:
     """Fit `half` Gaussians and their mirror images: means and variances [half, C + 2], priors.
 
@@ -156,22 +161,19 @@ def prepare_features(
     Raises:
         TrainingInterrupted: Nothing is saved: a resumed training begins here again.
     """
-    data, context, options = training.data, training.context, training.options
+    data, context = training.data, training.context
     images, seed = data.images, data.config.seed
     if training.is_new:
-        options.log("fitting local descriptors")
+        console.log("fitting local descriptors")
         if context.is_chief:
-            display = options.progress("fitting local descriptors")
-            fit_mixture(network, data.store, images, seed, display)
+            fit_mixture(network, data.store, images, seed)
         context.broadcast_variables(network.head.variables)
-    options.log(f"computing the features of {len(data.index):,} images")
-    progress = options.progress("computing features")
 
-    def progress_or_stop(done: int, total: int) -> None:
-        progress(done, total)
+    def stop_if_asked() -> None:
         if context.any(should_stop()):  # every worker needs the others' features
             raise TrainingInterrupted
 
+    console.log(f"computing the features of {len(data.index):,} images")
     with contextlib.ExitStack() as stack:
         folder = training.run.path
         if context.workers > 1:  # an open mapping outlives its file
@@ -179,12 +181,10 @@ def prepare_features(
         elif not training.history:
             delete_features(folder)  # they may be of other images
         path, count = folder / FEATURES_FILE, len(data.index)
-        features = precompute(
-            network, data.store, count, path, progress_or_stop, options.log, context
-        )
+        features = precompute(network, data.store, count, path, context, stop_if_asked)
     if training.is_new:
         if context.is_chief:
-            options.log("starting the projection at principal components")
+            console.log("starting the projection at principal components")
             start_projection(network, features, images, seed)
         context.broadcast_variables(network.head.variables)
     return features
@@ -266,7 +266,7 @@ def _sample_descriptors(
     store: Store,
     images: Images,
     seed: int,
-    counter: Counter,
+    count_batch: Callable[[], None],
 ) -> tuple[Floats, Floats]:
     """Draw a member's descriptors of every image and their positions: float32[S, 128 and 2]."""
     compiled = tf.function(
@@ -283,5 +283,5 @@ def _sample_descriptors(
             drawn = np.argsort(words)[:per_image]
             descriptors.append(of_image[drawn])
             positions.append(member.positions[drawn])
-        counter()
+        count_batch()
     return np.concatenate(descriptors), np.concatenate(positions)

@@ -6,35 +6,31 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from facepairs.support.progress import MessageCallback
+from facepairs.support import console
 
 
 class _StopHandler:
     """A signal handler that records the first signal and raises on the second."""
 
-    def __init__(self, log: MessageCallback) -> None:
+    def __init__(self) -> None:
         self.requested = threading.Event()
-        self._log = log
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.requested.is_set():
             raise KeyboardInterrupt
         self.requested.set()
-        self._log(
+        console.log(
             "stopping; a resumed run goes on from the last finished epoch. Press Ctrl-C again to "
             "stop at once"
         )
 
 
 @contextlib.contextmanager
-def stop_on_signal(log: MessageCallback) -> Iterator[Callable[[], bool]]:
+def stop_on_signal() -> Iterator[Callable[[], bool]]:
     """Handle Ctrl-C and SIGTERM within the block.
 
     A block within another one shares its handler: a signal stops both. Outside the main thread,
     where Python allows no handlers, nothing is handled.
-
-    Args:
-        log: Receives a message on the first signal.
 
     Yields:
         A function that returns whether a stop was requested since the block began.
@@ -46,7 +42,7 @@ def stop_on_signal(log: MessageCallback) -> Iterator[Callable[[], bool]]:
     if isinstance(outer, _StopHandler):
         yield outer.requested.is_set
         return
-    handler = _StopHandler(log)
+    handler = _StopHandler()
     if threading.current_thread() is not threading.main_thread():
         yield handler.requested.is_set
         return

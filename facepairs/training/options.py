@@ -10,8 +10,7 @@ Does not import TensorFlow.
 """
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -20,12 +19,6 @@ from msgspec import Meta
 
 from facepairs.choices import Devices, Store
 from facepairs.errors import BadConfig
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressFactory,
-    ignore_message,
-    ignore_phases,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,22 +26,15 @@ class TrainOptions:
     """How a training runs, as opposed to what it learns (`TrainConfig`).
 
     Attributes:
-        log: Receives messages, such as `print`; by default they are discarded.
-        progress: Shows the progress of each phase: called with its name, it returns a function that
-            is called with the work done and the work in all.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
         store: Where images come from: decoded anew in each batch (`files`), all of them once
             (`memory`), or `auto`: `memory` if they fit.
         deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
-        starting: Returns a context in which TensorFlow is imported, which takes seconds.
     """
 
-    log: MessageCallback = ignore_message
-    progress: ProgressFactory = ignore_phases
     devices: Devices = "one"
     store: Store = "auto"
     deterministic: bool = False
-    starting: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset, 
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.store import RecordStore
-from facepairs.support.progress import MessageCallback, ignore_message
 from facepairs.support.validation import find_problem
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.people import prepare
@@ -52,7 +51,6 @@ def pairs_dataset(
     align: Align = "landmarks",
     distinct_people: bool = False,
     skip_bad: bool = False,
-    log: MessageCallback = ignore_message,
 ) -> "tf.data.Dataset[tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]]":
     """Return a `tf.data.Dataset` of pairs of faces, ready for `keras.Model.fit`.
 
@@ -96,7 +94,6 @@ def pairs_dataset(
         distinct_people: Only genuine pairs to train on, of different people within a batch, as
             in-batch losses need them. Two photos of a person with only one are the same.
         skip_bad: Leave out photos that cannot be read or show no face, instead of raising.
-        log: Receives messages.
 
     Returns:
         A dataset of `((left, right), genuine)`: images float32[B, image_size, image_size, 3] in
@@ -124,7 +121,7 @@ def pairs_dataset(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad,
         cache=str(cache or ""),
     )  # fmt: skip
-    index, plan, people = prepare(Path(data), config, log)
+    index, plan, people = prepare(Path(data), config)
     if cache is not None:
         records = open_training_cache(Path(cache), index, plan, people, config)
         batches = max(1, min(pairs or TRAINING_PAIRS, records.pairs) // batch_size)

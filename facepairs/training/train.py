@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig
+from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
@@ -58,7 +59,7 @@ def train(
             `stop_training` ends the training, as `keras.callbacks.EarlyStopping` does. The logs of
             an epoch are `loss`, `val_auc`, `val_score_spread`, `learning_rate`, `pairs_per_s` and
             `input_wait`.
-        options: How the training runs: messages, progress, devices.
+        options: How the training runs: devices, store.
 
     Returns:
         The run, finished or interrupted; a finished one is returned as it is.
@@ -73,7 +74,7 @@ def train(
     """
     started_s = time.perf_counter()
     require_extras(["train"], "facepairs.train")
-    log, folder = options.log, Path(data)
+    folder = Path(data)
     cluster = Cluster() if options.devices == "one" else read_cluster()
     given = Path(out) if out is not None else None
     settings = settings_of_run(config.changes() if config else {}, given, resume)
@@ -85,16 +86,16 @@ def train(
         check_unlocked(place)
     finished = finished_run(place, settings) if resume else None
     if finished:
-        log(
+        console.log(
             f"{place} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
             f"(for more: resume it with {2 * finished.epochs} epochs)"
         )
         return finished
     require_room_to_train()
-    index, plan, split = prepare(folder, settings, log, options.progress("finding faces"))
+    index, plan, split = prepare(folder, settings)
     if few := describe_few_people(split):
-        log(f"warning: {few}")
-    with options.starting():
+        console.log(f"warning: {few}")
+    with console.waiting("starting TensorFlow"):
         from facepairs.training.train_people import train_people
 
     return train_people(index, plan, split, settings, place, options, callbacks, started_s)

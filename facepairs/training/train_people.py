@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
+import tensorflow as tf
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
@@ -20,6 +21,7 @@ from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import photos_named
+from facepairs.support import console
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.words import counted
 from facepairs.training.callbacks import training_callbacks
@@ -65,18 +67,20 @@ def train_people(
     """
     keep_freed_memory()
     started_s = time.perf_counter() if started_s is None else started_s
-    context = connect_devices(options.devices, options.log)
-    _check_devices(context, config, options)
+    context = connect_devices(options.devices)
+    if options.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    _check_devices(context, config)
     bundle, interrupted = None, False
     with (
         context.translate_lost_worker(),
         RunFolder(out, read_only=not context.is_chief) as run,
-        stop_on_signal(options.log) as should_stop,
+        stop_on_signal() as should_stop,
     ):
         run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
         with context.chief_first():  # the others find what the chief has decoded
-            data = TrainingData.open(index, plan, split, config, options, out.parent)
-        training = Training.build(data, run, context, options, started_s)
+            data = TrainingData.open(index, plan, split, config, options.store, out.parent)
+        training = Training.build(data, run, context, started_s)
         run.begin(config)
         try:
             with photos_named(data.store):
@@ -95,7 +99,7 @@ def train_people(
         return result
 
 
-def _check_devices(context: DistributedContext, config: TrainConfig, options: TrainOptions) -> None:
+def _check_devices(context: DistributedContext, config: TrainConfig) -> None:
     """Log which devices train; raise BadConfig when a batch is too small for them."""
     if not context.strategy:
         return
@@ -107,7 +111,7 @@ def _check_devices(context: DistributedContext, config: TrainConfig, options: Tr
             "devices",
         )
     worker = f"worker {context.worker} of {context.workers}"
-    options.log(f"{worker}; {context.replicas} devices share every batch")
+    console.log(f"{worker}; {context.replicas} devices share every batch")
 
 
 def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trainable, Store]:

@@ -77,11 +77,10 @@ def _calibrate(bundle: Bundle, training: Training) -> Measured:
     index, pairs = training.data.index, training.data.calibration_pairs()
     if bundle.kind == "embedding":
         pairs = add_impostors(index, pairs)
-    progress = training.options.progress("calibrating")
     faces = FittingFaces()
     if bundle.aligned and not training.data.config.lists:  # the faces that it was trained on
         faces = fitting_faces(index, count_faces(index, pairs.images()))
-    scored = score_pairs(Verifier(bundle), index, pairs, progress, faces=faces)
+    scored = score_pairs(Verifier(bundle), index, pairs, faces=faces)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 

@@ -17,10 +17,10 @@ from facepairs.errors import BadConfig, BadRun
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
+from facepairs.support import console
 from facepairs.training.distributed import DistributedContext
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.initial_weights import InitialBundle, load_initial_weights
-from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder import RunFolder
 from facepairs.training.schedule import Schedule, plan_epochs
 from facepairs.training.step import create_optimizer
@@ -99,7 +99,6 @@ class Training:
         data: The settings, people, images and pairs.
         run: The run folder.
         context: The devices.
-        options: How it runs.
         started_s: When the command began, by `time.perf_counter`.
         network: The network, whose variables training updates.
         optimizer: Its optimizer.
@@ -113,7 +112,6 @@ class Training:
     data: TrainingData
     run: RunFolder
     context: DistributedContext
-    options: TrainOptions
     started_s: float
     network: Network
     optimizer: keras.Optimizer
@@ -142,7 +140,6 @@ class Training:
         data: TrainingData,
         run: RunFolder,
         context: DistributedContext,
-        options: TrainOptions,
         started_s: float,
     ) -> "Training":
         """Build a training with the weights that the seed gives; continue the one in the folder.
@@ -159,8 +156,6 @@ class Training:
             )
         config = data.config
         keras.utils.set_random_seed(config.seed)
-        if options.deterministic:
-            tf.config.experimental.enable_op_determinism()
         with context.scope():
             network = create_network(data)
         if context.strategy:
@@ -168,7 +163,7 @@ class Training:
         optimizer = create_optimizer(network, context, config.recipe.clip_norm)
         # With `minutes` the epochs are planned again after each.
         position = Position(data.fingerprint(), config.length, config.first_plan)
-        training = cls(data, run, context, options, started_s, network, optimizer, position)
+        training = cls(data, run, context, started_s, network, optimizer, position)
         training._restore()
         return training
 
@@ -271,12 +266,12 @@ class Training:
 
     def report(self, line: str) -> None:
         """Show a line and write it to the run's log."""
-        self.options.log(line)
+        console.log(line)
         self.run.log(line)
 
     def warn(self, line: str) -> None:
         """Show a warning and write it to the run's log."""
-        self.options.log(f"warning: {line}")
+        console.log(f"warning: {line}")
         self.run.log(line)
 
     def _record(self, epoch: Epoch) -> None:

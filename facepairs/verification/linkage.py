@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support import console
+from facepairs.support.console import Progress
 from facepairs.verification.scorer import ScoreArray
 
 Ints = npt.NDArray[np.int64]
@@ -85,7 +86,7 @@ class _Linkage:
         self.nearest = np.zeros(groups, np.int64)
         self.distance = np.full(groups, np.inf)
 
-    def find_nearest(self, wanted: Ints, progress: ProgressCallback) -> None:
+    def find_nearest(self, wanted: Ints, progress: Progress | None) -> None:
         """Find the nearest other active group of some groups."""
         active = np.flatnonzero(self.active)
         mean = self.total[active] / self.size.astype(np.float32)[active, None]
@@ -98,7 +99,8 @@ class _Linkage:
             groups = active[rows]
             self.nearest[groups] = active[best]
             self.distance[groups] = 1 - score[np.arange(len(rows)), best].astype(np.float64)
-            progress(start + len(rows), len(wanted))
+            if progress:
+                progress(start + len(rows), len(wanted))
 
     def _forbid(self, score: ScoreArray, active: Ints, rows: Ints) -> None:
         score[np.arange(len(rows)), rows] = NEVER
@@ -128,7 +130,6 @@ def average_linkage(
     fixed: npt.ArrayLike = (),
     apart: npt.ArrayLike = (),
     evidence: float = EVIDENCE,
-    progress: ProgressCallback = ignore_progress,
 ) -> Merges:
     """Merge groups of faces, the nearest first, up to a mean cosine distance.
 
@@ -144,7 +145,6 @@ def average_linkage(
         fixed: int[F], groups of `start` that never merge with each other.
         apart: int[P, 2], further pairs of such groups.
         evidence: How much the height of few pairs is raised; with 0 it is the distance.
-        progress: Counts faces in the first comparison; the later ones are short.
 
     Returns:
         The merges: the same as SciPy's `linkage(…, "average")` has up to that distance.
@@ -159,7 +159,8 @@ def average_linkage(
     found: list[tuple[npt.NDArray[Any], ...]] = []
     stale = np.arange(groups)
     while len(stale) > 1 or found:
-        linkage.find_nearest(stale, ignore_progress if found else progress)
+        # The first comparison takes long, the later ones are short.
+        linkage.find_nearest(stale, None if found else console.progress("grouping"))
         linkage.active &= linkage.distance <= most
         active, nearest = np.flatnonzero(linkage.active), linkage.nearest
         if not len(active):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from facepairs.bundles.rates import OperatingPoint, gallery_point
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
+from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.pairs_file import printable
 from facepairs.verification.verifier import Verifier
@@ -134,7 +134,6 @@ def rank_folder(
     photo: Path,
     folder: Path,
     point: OperatingPoint | None = None,
-    progress: ProgressCallback = ignore_progress,
 ) -> Ranking:
     """Compare the most prominent face of a photo with every face of all other photos of a folder.
 
@@ -146,7 +145,6 @@ def rank_folder(
         folder: Searched in full depth.
         point: The threshold; None for the model's default, raised until at most one stranger is
             expected to match among all faces, see `gallery_point`.
-        progress: Counts photos.
 
     Returns:
         The photos by falling score of their most similar face.
@@ -176,6 +174,7 @@ def rank_folder(
 
     found: list[Match] = []
     failed: list[Failure] = []
+    progress = console.progress("searching photos")
     for done, one in enumerate(thread_map(best_of, names), 1):
         if isinstance(one, Failure):
             failed.append(one)

@@ -22,9 +22,9 @@ from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
+from facepairs.support import console
 from facepairs.support.checksum import file_stamp
 from facepairs.support.parallel import batches, thread_map
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.loading import model_name
 from facepairs.verification.pairs_file import (
     SAME_CONTENT,
@@ -81,7 +81,6 @@ def score_list(
     out: Path,
     point: OperatingPoint,
     root: Path | None = None,
-    progress: ProgressFactory = ignore_phases,
     prior: float = EQUAL_PRIORS,
 ) -> PairsReport:
     """Score every pair of a CSV file into another CSV file, and write where the scores come from.
@@ -97,7 +96,6 @@ def score_list(
             with the line or its images. OUT.json has the provenance.
         point: The threshold.
         root: Folder that the paths count from, None for the folder of `pairs`.
-        progress: Displays the phases of the work.
         prior: The prior of the probabilities.
 
     Raises:
@@ -107,7 +105,7 @@ def score_list(
     job = ListScoring(
         verifier, pairs, out, point, local_photos(pairs, root), prior, cache=photo_cache()
     )
-    return job.finish(thread_map(job.scoring.work, job.scoring.items()), progress)
+    return job.finish(thread_map(job.scoring.work, job.scoring.items()))
 
 
 def local_photos(pairs: Path | str, root: Path | None) -> PhotoFolder:
@@ -152,16 +150,15 @@ class ListScoring:
         named = [(photos.title(name), name) for name in names]
         self.scoring = PairScoring(reader, named, left, right)
 
-    def finish(self, work_done: Iterable[Done], progress: ProgressFactory) -> PairsReport:
+    def finish(self, work_done: Iterable[Done]) -> PairsReport:
         """Collect the results of the work and write the scores.
 
         Raises:
             BadData: The pairs file has changed, or `out` cannot be written.
         """
-        phase = "reading images" if self._model.kind == "embedding" else "comparing images"
-        found = self.scoring.collect(work_done, progress(phase))
+        found = self.scoring.collect(work_done)
         report = self._count(found)
-        display, done = progress("writing scores"), 0
+        progress, done = console.progress("writing scores"), 0
         with scores_file(self._out, self._origin) as handle:
             writer = csv.writer(handle)
             writer.writerow((*SIDES, *self._file.kept, *RESULT_COLUMNS))
@@ -170,7 +167,7 @@ class ListScoring:
                     raise BadData(f"{self._file.path}: changed while it was read; run it again")
                 writer.writerows(self._output_rows(rows, done, found, report))
                 done += len(rows)
-                display(done, report.pairs)
+                progress(done, report.pairs)
         report.seconds = time.monotonic() - self._started
         return report
 

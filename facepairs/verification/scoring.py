@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadData
+from facepairs.support import console
 from facepairs.support.parallel import batches
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.loading import describe_scoring
 from facepairs.verification.photos import Named, PhotoReader, SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
@@ -118,17 +119,11 @@ class PairScoring:
             numbers = dict.fromkeys([*sides[0], *sides[1]])
             yield Batch({number: self.photos[number] for number in numbers}, rows, *sides)
 
-    def collect(
-        self,
-        work_done: Iterable[Done],
-        progress: ProgressCallback = ignore_progress,
-        strict: bool = False,
-    ) -> PairScores:
+    def collect(self, work_done: Iterable[Done], strict: bool = False) -> PairScores:
         """Return the scores, once the work is done.
 
         Args:
             work_done: Does the work while it is iterated.
-            progress: Counts photos for an embedding network, else pairs.
             strict: Raise what is wrong with the first photo that cannot be used.
 
         Raises:
@@ -137,7 +132,7 @@ class PairScoring:
         scores = np.full(len(self.left), np.nan, np.float32)
         photos: dict[int, SeenPhoto] = {}
         total = len(self._images if self.reader.embeds else self._whole)
-        done = 0
+        done, progress = 0, console.progress(describe_scoring(self.reader.model))
         for batch in work_done:
             for seen in batch.photos.values():
                 if strict and seen.error:

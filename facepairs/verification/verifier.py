@@ -16,10 +16,11 @@ from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadConfig, BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.photo import ImageSource
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support import console
 from facepairs.verification.loading import (
     Model,
     check_threshold,
+    describe_scoring,
     model_name,
     open_model,
     open_scorer,
@@ -203,7 +204,6 @@ class Verifier:
         self,
         images: Iterable[ImageSource | AlignedFace],
         workers: int | None = None,
-        progress: ProgressCallback = ignore_progress,
         errors: dict[int, str] | None = None,
     ) -> ScoreArray:
         """Embed images; what is found in files given by their paths is kept, see `photo_cache`.
@@ -212,7 +212,6 @@ class Verifier:
             images: Paths, bytes, open binary files, Pillow images, arrays or faces from `detect`;
                 an array uint8[N, height, width, 3] works too.
             workers: Threads that read and embed images; None for one per core.
-            progress: Counts images; their number is known where `len(images)` is.
             errors: Is filled with what is wrong with images, by position from 0; their rows are
                 NaN.
 
@@ -234,6 +233,7 @@ class Verifier:
             (_name_of(source, None) or f"image {number}", source)
             for number, source in enumerate(images, 1)
         )
+        progress = console.progress(describe_scoring(self.bundle))
         rows: list[ScoreArray] = []
         total = len(images) if isinstance(images, Sized) else 0
         nothing = np.full(self.scorer.width, np.nan, np.float32)
@@ -263,7 +263,6 @@ class Verifier:
         paths: Sequence[os.PathLike[str] | str],
         left: npt.NDArray[np.integer[Any]],
         right: npt.NDArray[np.integer[Any]],
-        progress: ProgressCallback = ignore_progress,
         workers: int | None = None,
         errors: dict[int, str] | None = None,
     ) -> ScoreArray:
@@ -273,7 +272,6 @@ class Verifier:
             paths: Image files.
             left: integer[N], positions in `paths`.
             right: integer[N], positions in `paths`.
-            progress: Counts images for an embedding network, else pairs.
             workers: Threads that read images and run the network; None for one per core.
             errors: Is filled with what is wrong with images, by position; their pairs score NaN.
 
@@ -294,7 +292,7 @@ class Verifier:
         reader = replace(self.reader(), open=PhotoFolder().read)
         scoring = PairScoring(reader, [(os.fspath(path), path) for path in paths], left, right)
         work_done = thread_map(scoring.work, scoring.items(), workers)
-        found = scoring.collect(work_done, progress, strict=errors is None)
+        found = scoring.collect(work_done, strict=errors is None)
         if errors is not None:
             errors.update({n: str(one.error) for n, one in found.photos.items() if one.error})
         return found.scores
@@ -304,7 +302,6 @@ class Verifier:
         pairs: Frame,
         point: OperatingPoint | None = None,
         prior: float = EQUAL_PRIORS,
-        progress: ProgressCallback = ignore_progress,
     ) -> Frame:
         """Score the pairs of photos in a pandas DataFrame; each photo is read once.
 
@@ -312,7 +309,6 @@ class Verifier:
             pairs: Its columns `left` and `right` are paths.
             point: The threshold, from `operating_point`; None for the model's default.
             prior: As for `verify`.
-            progress: As for `score_images`.
 
         Returns:
             A copy with the columns score, probability, same and error. Where a photo cannot be
@@ -330,7 +326,7 @@ class Verifier:
         paths, numbers = np.unique(names, return_inverse=True)
         left, right = np.split(numbers, 2)
         problems: dict[int, str] = {}
-        scores = self.score_images(paths.tolist(), left, right, progress, errors=problems)
+        scores = self.score_images(paths.tolist(), left, right, errors=problems)
         point = point or self.operating_point()
         verdicts = [
             None if math.isnan(score) else Verdict.of(self.bundle, score, point, prior)

@@ -18,8 +18,8 @@ from facepairs.bench.rows import ROWS, STORES, Row, Settings, select_rows
 from facepairs.bench.run import run_bench
 from facepairs.errors import FacepairsError
 from facepairs.support.atomic import atomic_file
+from facepairs.support.console import showing
 from facepairs.support.platform import cores
-from facepairs.support.progress import ignore_phases
 
 FOLDER = str(Path(__file__).resolve().parent)  # of the modules of the rows below
 TORCH_WORKERS = {0: "in_process", 2: "two_workers", cores(): "worker_per_core"}
@@ -63,7 +63,8 @@ def main() -> None:
     )
     # The processes that run the rows find the modules there.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLDER, os.environ.get("PYTHONPATH")]))
-    results = run_bench(settings, lambda line: print(line, file=sys.stderr), ignore_phases)
+    with showing(lambda line: print(line, file=sys.stderr)):
+        results = run_bench(settings)
     report = to_json(results, shlex.join(sys.argv))
     print("\n" + "\n".join(to_text(report)))
     if words.out:

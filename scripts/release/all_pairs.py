@@ -12,7 +12,7 @@ from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.fitting import measured_rates, threshold_grid
 from facepairs.evaluation.metrics.intervals import SEED
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
-from facepairs.support.progress import ProgressCallback
+from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words, unit
 
 Floats = npt.NDArray[np.float64]
@@ -82,15 +82,12 @@ class AllPairs:
             rates.append(float((part._scores[2] >= threshold).mean()))
         return np.sort(rates)
 
-    def errors(
-        self, wanted: list[float], measured_on: str, progress: ProgressCallback
-    ) -> ErrorTable:
+    def errors(self, wanted: list[float], measured_on: str) -> ErrorTable:
         """Return the errors at every threshold, with intervals over people.
 
         Args:
             wanted: Thresholds that the table must have.
             measured_on: The photos, in words.
-            progress: Counts photos.
         """
         genuine, owner, impostor, alike = self._scores
         grid = threshold_grid(genuine, impostor, wanted)
@@ -104,7 +101,7 @@ class AllPairs:
         pairs = np.maximum(1, np.bincount(owner, minlength=len(people)))
         limit = np.minimum(1, MAX_PAIRS_PER_PERSON / pairs)
         fnmr = 1 - _accepted(genuine, drawn[owner] * limit[owner][:, None], grid)
-        counts = self._count_accepted(drawn[number].astype(np.float32), grid, progress)
+        counts = self._count_accepted(drawn[number].astype(np.float32), grid)
         fmr, alike_fmr = (count[:, 1:] / count[:, :1] for count in counts)
         in_cluster = np.zeros((len(people), int(self.cluster.max()) + 1))
         in_cluster[number, self.cluster] = 1
@@ -123,19 +120,19 @@ class AllPairs:
         )
 
     def _count_accepted(
-        self, weight: npt.NDArray[np.float32], grid: Floats, progress: ProgressCallback
+        self, weight: npt.NDArray[np.float32], grid: Floats
     ) -> tuple[Floats, Floats]:
         """Count impostor pairs and look-alikes accepted at -infinity and at every threshold.
 
         Args:
             weight: float32[N, W], how often a photo counts; a pair counts as their product.
             grid: Thresholds.
-            progress: Counts photos.
 
         Returns:
             float64[W, 1 + thresholds], twice.
         """
         counts = np.zeros((2, weight.shape[1], 1 + len(grid)))
+        progress = console.progress("comparing all pairs")
         for start, score, impostor, alike in self._blocks():
             rows, others = weight[start : start + len(score)], weight[start:]
             for kind, members in enumerate((impostor, alike)):

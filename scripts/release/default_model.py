@@ -14,7 +14,6 @@ import importlib.util
 import json
 import sys
 import tempfile
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,8 @@ from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.measured import Measured
 from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
-from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, log, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import limit_pairs_per_person
@@ -160,8 +160,7 @@ def small_faces(
             cluster[images[found]],
         )
         words = f"test people of LFW's View 1, photos shrunk to faces of {side} pixels"
-        progress = progress_display()(f"comparing faces of {side} pixels")
-        tables.append(SmallFaces(below_px=below, errors=pairs.errors([], words, progress)))
+        tables.append(SmallFaces(below_px=below, errors=pairs.errors([], words)))
     return tuple(tables)
 
 
@@ -224,14 +223,13 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
     """Make the network, measure it and write the bundle; `view2` has the scores to quote."""
     check_replaceable(out)
     index = FaceIndex.scan(data)
-    display: Callable[[str], Any] = progress_display()
     with tempfile.TemporaryDirectory() as folder:
         files, parity = make_networks(calibration_crops(index, lists))
         manifest = draft_manifest(parity)
         draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
         verifier = Verifier(draft)
         everything = np.arange(len(index))
-        embeddings = embed_images(verifier, index, everything, display("embedding"))
+        embeddings = embed_images(verifier, index, everything)
         person = index.person_of.astype(np.int64)
         clusters = find_clusters(embeddings, person)
         assert clusters is not None
@@ -240,7 +238,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         curve = fit_probability(index, embeddings, cluster)
         balanced, rows = curve.threshold, pairs.thresholds()
         wanted = [balanced, *(row.threshold for row in rows if row.threshold is not None)]
-        table = pairs.errors(wanted, MEASURED_ON, display("comparing all pairs"))
+        table = pairs.errors(wanted, MEASURED_ON)
         test = people_of(index, lists, "peopleDevTest.txt")
         small = small_faces(verifier, index, test, cluster)
     grouping = measure_grouping([FaceHeap(embeddings, person)], table)
@@ -284,7 +282,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=FOLDER)
     options = parser.parse_args(arguments)
     try:
-        build(options.data, options.lists, options.out, options.view2)
+        with showing_on_stderr():
+            build(options.data, options.lists, options.out, options.view2)
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)
         return ERROR

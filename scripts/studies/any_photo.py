@@ -37,6 +37,7 @@ from pictures import (
 )
 
 from facepairs.cli.shared.output import ERROR, json_text, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import BadConfig, FacepairsError
@@ -354,7 +355,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     cv2.setNumThreads(1)  # photos are read by threads of their own
     try:
-        result = run(options)
+        with showing_on_stderr():
+            result = run(options)
         text = markdown(result)
         for name, content in (("result.json", json_text(result) + "\n"), ("result.md", text)):
             with atomic_file(options.out / name) as handle:

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.stats import t
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.cli.shared.output import ERROR, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import FacepairsError
@@ -47,7 +48,7 @@ def measure(data: Path, lists: Path) -> None:
     model = Bundle.open(None)
     verifier = Verifier(model)
     images = np.arange(len(index))
-    embeddings = embed_images(verifier, index, images, progress_display()("embedding"))
+    embeddings = embed_images(verifier, index, images)
     measured, counts = [], []
     for people in sets:
         inside = np.isin(index.person_of, people)
@@ -79,7 +80,8 @@ def main() -> int:
     parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
     options = parser.parse_args()
     try:
-        measure(options.data, options.lists)
+        with showing_on_stderr():
+            measure(options.data, options.lists)
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)
         return ERROR

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_curve
 
-from facepairs.cli.shared.output import progress_display
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
@@ -27,6 +27,7 @@ from facepairs.faces.alignment import fit_crop
 from facepairs.images.crop import Crop, warp_photo
 from facepairs.images.decode import upright
 from facepairs.images.photo import open_photo
+from facepairs.support import console
 from facepairs.support.words import align_columns
 from facepairs.verification.verifier import Verifier
 
@@ -72,7 +73,7 @@ def main() -> None:
     spec = verifier.bundle.framing
     crops: dict[str, list[Crop]] = defaultdict(list)
     spent: dict[tuple[str, str], float] = defaultdict(float)
-    report = progress_display()("finding faces")
+    report = console.progress("finding faces")
     for done, image in enumerate(images.tolist(), 1):
         for name, way in WAYS.items():
             clock = [time.process_time()]
@@ -113,4 +114,5 @@ def measure(vectors: npt.NDArray[np.float32], person: npt.NDArray[np.int64]) -> 
 
 
 if __name__ == "__main__":
-    main()
+    with showing_on_stderr():
+        main()

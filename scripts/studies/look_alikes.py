@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, log, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
@@ -73,8 +74,7 @@ def study(bundle: str, data: Path, lists: Path, groups_csv: Path) -> list[list[s
     people = np.concatenate(read_people(list_path(lists, "peopleDevTest.txt"), index))
     images = np.flatnonzero(np.isin(index.person_of, people))
     verifier = Verifier.load(bundle, threads=1)
-    shown = progress_display()("embedding")
-    embeddings = embed_images(verifier, index, images, shown)
+    embeddings = embed_images(verifier, index, images)
     person = index.person_of[images].astype(np.int64)
 
     random = np.random.default_rng(0)
@@ -146,7 +146,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--groups", type=Path, required=True, help="CSV person,group")
     options = parser.parse_args(arguments)
     try:
-        rows = study(options.bundle, options.data, options.lists, options.groups)
+        with showing_on_stderr():
+            rows = study(options.bundle, options.data, options.lists, options.groups)
     except FacepairsError as error:
         print_error(error.kind, str(error), False)
         return ERROR

@@ -20,13 +20,13 @@ from pictures import (
 )
 from PIL import Image
 
-from facepairs.cli.shared.output import progress_display
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace
 from facepairs.faces.alignment import FRAME_PX, fit_crop
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.warp import warp
+from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import batches, thread_map
 from facepairs.verification.verifier import Verifier
@@ -154,7 +154,7 @@ def landmark_error(face: AlignedFace, truth: Points) -> float:
 def all_rows(study: Study, folder: Path) -> list[Row]:
     """Return the rows of all photos; those of an earlier run come from its files."""
     rows: list[Row] = []
-    tick, count = progress_display()("photos"), len(study.photos)
+    tick, count = console.progress("photos"), len(study.photos)
     for numbers in batches(range(count), PHOTOS_A_PART):
         part = folder / f"{numbers[0]:06}.msgpack"
         if part.exists():

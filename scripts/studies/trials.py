@@ -30,7 +30,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.shared.output import ERROR, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, print_error
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.errors import BadData, FacepairsError, NotEnough
@@ -208,8 +209,7 @@ def load(spec: str, index: FaceIndex, images: Ints, keep: Path | None) -> tuple[
             raise BadData(f"{kept}: holds other photos than those of View 1's test people")
         return name, saved["embeddings"].astype(np.float32)
     verifier = Verifier.load(place, threads=1)
-    shown = progress_display()(f"embedding with {name}")
-    embeddings = embed_images(verifier, index, images, shown)
+    embeddings = embed_images(verifier, index, images)
     if kept:
         kept.parent.mkdir(parents=True, exist_ok=True)
         np.savez(kept, images=images, embeddings=embeddings)
@@ -229,9 +229,11 @@ def main(arguments: list[str] | None = None) -> int:
         images = np.flatnonzero(np.isin(index.person_of, people))
         _, person = np.unique(index.person_of[images], return_inverse=True)
         pairs = AllPairs(person.astype(np.int64))
-        trials = [
-            Trial.of(*load(spec, index, images, options.keep), pairs) for spec in options.networks
-        ]
+        with showing_on_stderr():
+            trials = [
+                Trial.of(*load(spec, index, images, options.keep), pairs)
+                for spec in options.networks
+            ]
         rows = study(trials, pairs)
     except FacepairsError as error:
         print_error(error.kind, str(error), False)

@@ -18,6 +18,7 @@ from facepairs.beam.runner import choose_map
 from facepairs.beam.score_list import score_list_at
 from facepairs.bundles.rates import operating_point
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
+from facepairs.support.console import showing
 from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
 
@@ -150,15 +151,9 @@ def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, rai
     def fail(label):
         raise failure
 
-    with pytest.raises(raised, match=message):
-        score_list_at(
-            verifier,
-            tmp_path / "pairs.csv",
-            tmp_path / "out.csv",
-            operating_point(verifier.bundle),
-            remote,
-            progress=fail,
-        )
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
+    with pytest.raises(raised, match=message), showing(progress=fail):
+        score_list_at(verifier, pairs, out, operating_point(verifier.bundle), remote)
 
 
 @pytest.mark.slow

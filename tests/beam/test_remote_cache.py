@@ -15,7 +15,6 @@ from facepairs.config import TrainConfig
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import MANIFEST
 from facepairs.support.parallel import thread_map
-from facepairs.support.progress import ignore_message, ignore_phases
 
 CONFIG = TrainConfig(model="difference", align="none")
 
@@ -31,7 +30,7 @@ def photos(tmp_path: Path):
 
 
 def build(data, out):
-    build_cache_at(str(data), str(out), CONFIG, 40, "jpeg", 2, ignore_message, ignore_phases)
+    build_cache_at(str(data), str(out), CONFIG, 40, "jpeg", 2)
 
 
 def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):

@@ -12,7 +12,6 @@ from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig, BadData
-from facepairs.support.progress import ignore_message
 from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
 from facepairs.training.inputs.people import prepare
 
@@ -70,7 +69,7 @@ def test_json(photos, tmp_path, settings, capsys):
 
 
 def opened(photos: Path, out: Path, config: TrainConfig):
-    index, plan, split = prepare(photos, config, ignore_message)
+    index, plan, split = prepare(photos, config)
     return open_training_cache(out, index, plan, split, config)
 
 
@@ -91,7 +90,7 @@ def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
 def test_a_cache_fits_landmarks_that_another_cpu_finds(photos, tmp_path):
     out, config = tmp_path / "cache", TrainConfig().replace(model="difference")
     build(photos, out)
-    index, plan, split = prepare(photos, config, ignore_message)
+    index, plan, split = prepare(photos, config)
     assert plan.to_crop is not None
     nearly = replace(plan, to_crop=plan.to_crop + 1e-5)
     assert nearly.digest != plan.digest

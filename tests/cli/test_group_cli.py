@@ -166,12 +166,19 @@ def test_the_page_shows_everybody_and_loads_nothing(grouped):
     assert "https://" not in text
 
 
+def test_a_heap_in_which_everybody_looks_alike_gets_a_warning(faces, tmp_path):
+    done = in_process("group", faces, tmp_path / "faces.csv", "--json", check=0)
+    assert json.loads(done.stdout)["notes"]  # to the included model, drawn people are alike
+
+
 @pytest.mark.slow
-def test_from_a_heap_to_a_verifier_for_its_photos(faces, tmp_path):
-    people, bundle = tmp_path / "people", tmp_path / "mine"
-    in_process("group", faces, people, "--precision", "0.9", check=0)
+def test_from_a_heap_to_a_verifier_for_its_photos(faces, many_faces, tmp_path):
+    drawn, people, bundle = (tmp_path / name for name in ("drawn", "people", "mine"))
+    in_process("calibrate", "default", many_faces, "--out", drawn, "--skip-bad", check=0)
+    words = ("group", faces, people, "--bundle", drawn, "--precision", "0.3")
+    in_process(*words, check=0)
     in_process("calibrate", "default", people, "--out", bundle, "--skip-bad", check=0)
     photos = sorted((people / "person_0001").iterdir())
     done = in_process("verify", photos[0], photos[1], "--bundle", bundle)
     assert done.returncode in (0, 1)
-    in_process("group", faces, people, "--precision", "0.9", check=0)
+    in_process(*words, check=0)

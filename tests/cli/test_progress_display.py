@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from facepairs.cli.shared import output
-from facepairs.cli.shared.output import ERASE_LINE, progress_display
+from facepairs.cli.shared import progress
+from facepairs.cli.shared.output import ERASE_LINE
+from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.support import console
 
 
 class Stream(io.StringIO):
@@ -33,11 +35,12 @@ class Clock:
 
 def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, steps: int, as_json: bool = False):
     """Return what a phase of so many seconds prints."""
-    monkeypatch.setattr(output, "time", Clock())
+    monkeypatch.setattr(progress, "time", Clock())
     monkeypatch.setattr(sys, "stderr", Stream(terminal))
-    update = progress_display(as_json)("counting")
-    for done in range(1, steps + 1):
-        update(done, steps)
+    with showing_on_stderr(as_json):
+        update = console.progress("counting")
+        for done in range(1, steps + 1):
+            update(done, steps)
     return sys.stderr.getvalue()
 
 

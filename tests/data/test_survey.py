@@ -14,7 +14,7 @@ from drawn.photos import exif_of, jpeg, put
 
 from facepairs.data.findings import DatasetReport, Finding, SizeCount
 from facepairs.data.index import FaceIndex
-from facepairs.support.console import Console, showing
+from facepairs.support.console import showing
 from facepairs.verification.dataset_check import check_dataset
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
@@ -47,7 +47,7 @@ def only(report: DatasetReport, kind: str) -> Finding:
 
 def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
-    with showing(Console(progress=lambda phase: lambda *done: calls.append((phase, *done)))):
+    with showing(progress=lambda phase: lambda *done: calls.append((phase, *done))):
         report = check_files(folder(tmp_path))
     assert report.ok
     assert report.findings == ()

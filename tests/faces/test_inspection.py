@@ -16,6 +16,7 @@ from facepairs.faces.photo_record import PhotoRecord
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop import CropSpec
 from facepairs.images.photo import open_photo
+from facepairs.support.console import showing
 
 SPEC = CropSpec(250, 128)
 
@@ -59,7 +60,8 @@ def searches(monkeypatch):
 
 def test_the_table_tells_what_every_photo_shows(index, cache):
     calls = []
-    table = inspect_photos(index, "landmarks", lambda *call: calls.append(call), cache=cache)
+    with showing(progress=lambda _: lambda *call: calls.append(call)):
+        table = inspect_photos(index, "landmarks", cache)
     problems = {index.name(image): kind for image, (kind, _) in table.problems.items()}
     assert sorted(kind for name, kind in problems.items()) == ["no_face", "not_image", "small_face"]
     assert all("/z_" in name for name in problems)

@@ -5,6 +5,7 @@ import pytest
 
 from facepairs.errors import BadData
 from facepairs.pipeline.cached_array import cached_array, find_damage
+from facepairs.support.console import showing
 
 SHAPE = (5, 4, 4, 3)
 VALUES = np.arange(240, dtype=np.uint8).reshape(SHAPE)
@@ -14,8 +15,8 @@ def fill(array):
     array[:] = VALUES
 
 
-def build(path, log=None):
-    return cached_array(path, SHAPE, np.uint8, fill, (log if log is not None else []).append)
+def build(path):
+    return cached_array(path, SHAPE, np.uint8, fill)
 
 
 @pytest.fixture
@@ -32,9 +33,8 @@ def test_numpy_reads_the_file_and_no_other_file_is_left(path):
 
 def test_an_intact_file_is_mapped_without_a_message(path):
     before, messages = path.stat(), []
-    again = cached_array(
-        path, SHAPE, np.uint8, lambda array: pytest.fail("built again"), messages.append
-    )
+    with showing(messages.append):
+        again = cached_array(path, SHAPE, np.uint8, lambda array: pytest.fail("built again"))
     assert np.array_equal(again, VALUES)
     assert again.flags.writeable
     assert messages == []
@@ -67,7 +67,8 @@ def test_a_damaged_file_is_built_again_with_a_message(path, spoil):
     whole = path.read_bytes()
     path.write_bytes(spoil(whole))
     messages = []
-    assert np.array_equal(build(path, messages), VALUES)
+    with showing(messages.append):
+        assert np.array_equal(build(path), VALUES)
     assert path.read_bytes() == whole
     (line,) = messages
     assert line.startswith(f"{path}: ")
@@ -76,7 +77,8 @@ def test_a_damaged_file_is_built_again_with_a_message(path, spoil):
 
 def test_an_array_of_another_shape_or_format_is_not_used(path):
     messages = []
-    other = cached_array(path, (5, 4, 4, 4), np.uint8, lambda array: array.fill(7), messages.append)
+    with showing(messages.append):
+        other = cached_array(path, (5, 4, 4, 4), np.uint8, lambda array: array.fill(7))
     assert (other == 7).all()
     assert "another kind or size" in messages[0]
     np.savez(path.with_suffix(""), VALUES)

@@ -39,7 +39,7 @@ def counted(pairs):
 
 def test_rates_are_those_of_all_pairs_and_nobody_has_more_than_ten(pairs):
     genuine, impostor, alike = counted(pairs)
-    table = pairs.errors([0.2, 0.5], "here", lambda *_: None)
+    table = pairs.errors([0.2, 0.5], "here")
     assert table.genuine_pairs == sum(map(len, genuine.values()))
     assert (table.impostor_pairs, table.lookalike_pairs) == (len(impostor), len(alike))
     limit = {person: min(1, 10 / len(scores)) for person, scores in genuine.items()}

@@ -26,7 +26,8 @@ from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import command
 
-from facepairs.cli.shared.output import progress_display
+from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.support import console
 
 MAX_S, MAX_MB = 5.0, 1024
 SHOWN_LINES = 60  # the last ones of a command that fails
@@ -121,7 +122,7 @@ def main() -> int:
         photo.write_bytes(hostile.encoded(hostile.face(options.seed), "JPEG"))
         outcomes: list[hostile_run.Outcome] = []
         bad = 0
-        tick = progress_display()("files")
+        tick = console.progress("files")
         for ways in (hostile_run.WAYS, ("train",)):
             for outcome in hostile_run.run(paths, photo, ways):
                 # TensorFlow alone takes half a GB.
@@ -142,4 +143,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with showing_on_stderr():
+        sys.exit(main())

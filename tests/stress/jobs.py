@@ -131,12 +131,12 @@ def train_job(base: Path, name: str, model: str, store: str) -> Job:
 
 
 def cache_job(base: Path) -> Job:
-    from facepairs.pipeline.records.manifest import check_cache
+    from facepairs.pipeline.records.store import RecordStore
 
     def is_complete(place: Path) -> bool:
-        if (place / "cache").exists() and (problems := check_cache(place / "cache")):
-            raise Broken(problems[0])
-        return (place / "cache").exists()
+        if exists := (place / "cache").exists():
+            RecordStore.open(place / "cache")
+        return exists
 
     return Job(
         "cache",

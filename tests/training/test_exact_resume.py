@@ -15,7 +15,6 @@ from facepairs.config import TrainConfig
 from facepairs.training.inputs import data as training_data
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
-from facepairs.training.options import TrainOptions
 from facepairs.training.train_people import train_people
 
 STEPS = 4
@@ -26,9 +25,8 @@ SMALL = {
 
 
 def run(faces, out, config):
-    index, plan, split = prepare(faces, config, print)
-    options = TrainOptions(log=print)
-    return train_people(index, plan, split, config, out, options)
+    index, plan, split = prepare(faces, config)
+    return train_people(index, plan, split, config, out)
 
 
 def run_by_command(faces, out, settings, cache):
@@ -84,7 +82,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert bundle.raw["training"]["pairs"] == report["epochs"] * STEPS * 12  # all of the cache
     identities, people = bundle.identities, report["people"]
     assert len(identities.training) == people["training"] + people["validation"]
-    index, _, split = prepare(many_faces, config, print)
+    index, _, split = prepare(many_faces, config)
     names = [index.people[person] for person in split.validation]
     assert bundle.trained_on(names).all()
     config = config.replace(epochs=30, patience=2, cache=str(cache))

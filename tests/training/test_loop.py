@@ -13,14 +13,12 @@ from facepairs.bundles.identities import Identities
 from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.support.progress import ignore_message
 from facepairs.training import loop
 from facepairs.training.callbacks import ProgressReport
 from facepairs.training.distributed import SINGLE_DEVICE
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.people import prepare
 from facepairs.training.loop import TrainingInterrupted, Validator, train_epochs
-from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder import RunFolder
 from facepairs.training.step import TrainStep
 from facepairs.training.training import EpochFigures, Training, Validation
@@ -44,7 +42,7 @@ def never():
 
 @pytest.fixture(scope="module")
 def data(faces):
-    index, plan, split = prepare(faces, CONFIG, ignore_message)
+    index, plan, split = prepare(faces, CONFIG)
     return TrainingData(CONFIG, index, plan, split, MemoryStore.build(index, plan))
 
 
@@ -52,7 +50,7 @@ def build(data, folder, **changes):
     changed = replace(data, config=data.config.replace(**changes)) if changes else data
     folder.mkdir(exist_ok=True)
     run = RunFolder(folder)
-    return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(), 0.0)
+    return Training.build(changed, run, SINGLE_DEVICE, 0.0)
 
 
 def train(training, should_stop=never, *callbacks, validate=None):

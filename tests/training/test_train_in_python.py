@@ -25,9 +25,9 @@ def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
 def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_settings, faces):
     run, lines = difference_run.run, []
     given = load_config(difference_settings)
-    options = facepairs.TrainOptions(log=lines.append)
     for config in (None, given):
-        again = facepairs.train(faces, run.out, config, resume=True, options=options)
+        with facepairs.showing(log=lines.append):
+            again = facepairs.train(faces, run.out, config, resume=True)
         assert again == run
         assert "is finished after 2 epochs" in lines.pop()
     with pytest.raises(BadConfig) as caught:

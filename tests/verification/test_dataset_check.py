@@ -8,8 +8,7 @@ from drawn.scenes import Place, canvas, paste
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.findings import DatasetReport
-from facepairs.support.console import Console, showing
-from facepairs.support.progress import ignore_progress
+from facepairs.support.console import showing
 from facepairs.verification.dataset_check import check_dataset
 
 
@@ -38,7 +37,7 @@ def found(report: DatasetReport) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def test_every_unusual_face_is_found_once(photos: Path) -> None:
     phases: list[str] = []
-    with showing(Console(progress=lambda phase: phases.append(phase) or ignore_progress)):
+    with showing(progress=lambda phase: phases.append(phase) or (lambda *_: None)):
         report = check_dataset(photos, labels=False)
     assert found(report) == {
         "no_face": ("error", ("None/1.jpg",)),

@@ -76,7 +76,7 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     assert len(chosen) >= 4  # the included model confuses some drawn people
     config = TrainConfig()
     for fit, expected in ((True, len(chosen)), (False, 0)):
-        _, table = usable_photos(index, config.align, False, lambda _: None, fit_faces=fit)
+        _, table = usable_photos(index, config.align, False, fit_faces=fit)
         assert table.landmarks is not None
         left = table.landmarks[index.first[:-1], :, 0].mean(axis=1) < 300
         assert int(left.sum()) == expected

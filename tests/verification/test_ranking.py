@@ -9,6 +9,7 @@ from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
+from facepairs.support.console import showing
 from facepairs.verification.ranking import COLUMNS, rank_folder
 from facepairs.verification.verifier import Verifier
 
@@ -37,9 +38,8 @@ def rank(verifier, photo, folder, **options):
 def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder, tmp_path):
     (folder / "same.png").symlink_to(folder / "a.png")
     calls = []
-    ranking = rank(
-        verifier, folder / "a.png", folder, progress=lambda *counts: calls.append(counts)
-    )
+    with showing(progress=lambda _: lambda *counts: calls.append(counts)):
+        ranking = rank(verifier, folder / "a.png", folder)
     names = ["deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]
     verdicts = {name: verifier.verify(folder / "a.png", folder / name) for name in names}
     assert sorted(one.path for one in ranking.compared) == sorted(names)

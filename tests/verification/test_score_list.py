@@ -16,6 +16,7 @@ from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
 from facepairs.faces.photo_cache import PhotoCache
+from facepairs.support.console import showing
 from facepairs.verification import photos as photos_module
 from facepairs.verification import score_list as module
 from facepairs.verification import scoring
@@ -255,8 +256,8 @@ def stopped(verifier, photos, tmp_path, monkeypatch):
 
         return stop
 
-    with pytest.raises(Stop):
-        run(verifier, pairs, tmp_path / "out.csv", photos, progress=display)
+    with pytest.raises(Stop), showing(progress=display):
+        run(verifier, pairs, tmp_path / "out.csv", photos)
     assert not (tmp_path / "out.csv").exists()
     return pairs
 
@@ -328,8 +329,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(embedder, photos, tmp_p
         write_list(pairs, "left,right\n0.png,1.png\n0.png,7.png\n")
         return lambda done, total: None
 
-    with pytest.raises(BadData, match="changed while it was read"):
-        run(embedder, pairs, tmp_path / "out.csv", photos, progress=display)
+    with pytest.raises(BadData, match="changed while it was read"), showing(progress=display):
+        run(embedder, pairs, tmp_path / "out.csv", photos)
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from facepairs.cli.shared.output import BUG, ERROR, UNDECIDED, print_error
-from facepairs.errors import NO_PLACE, SHORTAGES, FacepairsError, TooSmallFace
+from facepairs.errors import SHORTAGES, FacepairsError, TooSmallFace
 
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
 LIBRARY_OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory")
+NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
 NO_TEMPORARY_FOLDER = "No usable temporary directory"  # Python's message
 OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
 

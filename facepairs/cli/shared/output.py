@@ -1,30 +1,18 @@
-"""Print results on stdout, as text or JSON, and messages and progress on stderr."""
+"""Print results on stdout, as text or JSON, and messages on stderr."""
 
-import contextlib
 import io
 import json
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from facepairs.cli.shared.quiet import quiet, quiet_tensorflow
+from facepairs.cli.shared.quiet import quiet
 from facepairs.errors import one_line
-from facepairs.support.progress import (
-    ProgressCallback,
-    ProgressFactory,
-    TimeLeft,
-    format_bar,
-    format_duration,
-    ignore_phases,
-)
 from facepairs.support.words import align_columns
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
-DISPLAY_AFTER_S, REFRESH_S = 2.0, 0.1
-LINE_EVERY_S = 30.0  # in a log file
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
 
@@ -107,73 +95,3 @@ def print_result(as_json: bool, value: dict[str, Any], rows: Iterable[tuple[str,
 def percent(share: float | None) -> str:
     """Return a share between 0 and 1 as a percentage, such as `0.124 %`; None is unknown."""
     return "unknown, too few pairs" if share is None else f"{100 * share:.3g} %"
-
-
-def progress_display(as_json: bool = False) -> ProgressFactory:
-    """Return the display for a command's phases, on stderr; silent with `as_json` or --quiet.
-
-    In a terminal it is a bar, once a phase takes two seconds; elsewhere a line every 30 seconds.
-    """
-    if as_json or quiet():
-        return ignore_phases
-    return _progress_bar if sys.stderr.isatty() else _progress_lines
-
-
-@contextlib.contextmanager
-def waiting(label: str, as_json: bool = False) -> Iterator[None]:
-    """Show a label while a block runs whose progress nobody knows, such as a slow import."""
-    shown = sys.stderr.isatty() and not (as_json or quiet())
-    if shown:
-        print(f"{ERASE_LINE}{label} …", end="", file=sys.stderr, flush=True)
-    try:
-        yield
-    finally:
-        if shown:
-            print(ERASE_LINE, end="", file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def starting_tensorflow(as_json: bool) -> Iterator[None]:
-    """Keep TensorFlow's messages from stderr, and show that it starts."""
-    quiet_tensorflow()
-    with waiting("starting TensorFlow", as_json):
-        yield
-
-
-def _progress_bar(label: str) -> ProgressCallback:
-    started = time.monotonic()
-    refreshed = 0.0
-    time_left = TimeLeft()
-
-    def update(done: int, total: int) -> None:
-        nonlocal refreshed
-        now = time.monotonic()
-        left = _left(time_left.update(done, total, now))
-        finished = done >= total
-        too_soon = now - started < DISPLAY_AFTER_S or now - refreshed < REFRESH_S
-        if too_soon and not (finished and refreshed):
-            return
-        refreshed = now
-        bar = f"{label} {format_bar(done, total)} {done:,}/{total:,}{left}"
-        print(ERASE_LINE + ("" if finished else bar), end="", file=sys.stderr, flush=True)
-
-    return update
-
-
-def _progress_lines(label: str) -> ProgressCallback:
-    printed = time.monotonic()
-    time_left = TimeLeft()
-
-    def update(done: int, total: int) -> None:
-        nonlocal printed
-        now = time.monotonic()
-        left = _left(time_left.update(done, total, now))
-        if done < total and now - printed >= LINE_EVERY_S:
-            printed = now
-            log(f"{label} {done:,}/{total:,}{left}")
-
-    return update
-
-
-def _left(seconds: float | None) -> str:
-    return "" if seconds is None else f"  {format_duration(seconds)} left"

@@ -17,7 +17,6 @@ from typing import IO
 
 from facepairs.errors import BadTransfer
 from facepairs.support import console
-from facepairs.support.progress import ProgressCallback
 
 TIMEOUT_S = 30.0
 MAX_ATTEMPTS = 5  # in a row that bring no further byte
@@ -46,11 +45,10 @@ def download(url: str, part: Path) -> Path:
             brought no further byte. What was received is kept.
         OSError: The file cannot be written.
     """
-    progress = console.progress("downloading")
     largest, failures = -1, 0
     while True:
         try:
-            _transfer(url, part, progress)
+            _transfer(url, part)
             return part
         except _TryAgain as error:
             size = _size(part)
@@ -68,7 +66,7 @@ def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _transfer(url: str, part: Path, progress: ProgressCallback) -> None:
+def _transfer(url: str, part: Path) -> None:
     """Request the missing bytes and append them to the file."""
     size = _size(part)
     response = _open(url, part, size)
@@ -83,7 +81,7 @@ def _transfer(url: str, part: Path, progress: ProgressCallback) -> None:
         if total > MAX_BYTES:
             raise BadTransfer(f"{url}: {total:,} bytes are offered; use another address")
         with open(part, "ab" if size else "wb") as out:
-            size = _copy_body(response, out, size, total, progress)
+            size = _copy_body(response, out, size, total)
     if size < total:
         raise _TryAgain(f"the connection ended after {size:,} of {total:,} bytes")
 
@@ -111,14 +109,9 @@ def _open(url: str, part: Path, size: int) -> http.client.HTTPResponse | None:
         raise _TryAgain(f"no connection ({str(reason) or type(reason).__name__})") from None
 
 
-def _copy_body(
-    response: http.client.HTTPResponse,
-    out: IO[bytes],
-    size: int,
-    total: int,
-    progress: ProgressCallback,
-) -> int:
+def _copy_body(response: http.client.HTTPResponse, out: IO[bytes], size: int, total: int) -> int:
     """Append the response's body; return the size reached."""
+    progress = console.progress("downloading")
     while True:
         progress(size, max(size, total))
         try:

@@ -15,7 +15,6 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, P
 from facepairs.evaluation.metrics.curves import falling_ranks, weighted_auc, weights_by_rank
 from facepairs.evaluation.metrics.intervals import SEED, bootstrap
 from facepairs.evaluation.metrics.thresholds import pairs_needed
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 
 class McNemar(NamedTuple):
@@ -139,7 +138,6 @@ def compare(
     accepted: Sequence[Bools],
     fars: Sequence[float],
     people: PairPeople | None = None,
-    progress: ProgressCallback = ignore_progress,
 ) -> Comparison:
     """Compare every two verifiers on the same pairs.
 
@@ -150,7 +148,6 @@ def compare(
         accepted: bool[N] for each verifier, its decisions.
         fars: Target FARs; those with too few impostor pairs are left out.
         people: Of the pairs; None where they are not known.
-        progress: Called after every draw.
     """
     rankings = [falling_ranks(score) for score in scores]
     impostors = int((~genuine).sum())
@@ -163,7 +160,7 @@ def compare(
 
     alone = np.arange(len(genuine))  # each pair as if of a person of its own
     shape = (-1, len(names), 2 + len(kept))
-    drawn = bootstrap(people or (alone, alone), figures, progress).reshape(shape)
+    drawn = bootstrap(people or (alone, alone), figures).reshape(shape)
     (observed,) = np.array(figures(np.ones(len(genuine)))).reshape(shape)
     tests = []
     for a, b in itertools.combinations(range(len(names)), 2):

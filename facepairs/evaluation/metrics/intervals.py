@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words, unit
 
 SEED = 0
@@ -84,17 +84,15 @@ Statistic = Callable[[Floats], float]
 def bootstrap(
     people: PairPeople,
     figures: Callable[[Floats], Sequence[float]],
-    progress: ProgressCallback = ignore_progress,
 ) -> Floats:
     """Return figures of resampled people, float64[draws, figures].
 
     Args:
         people: Of the pairs. There are fewer draws for very many pairs.
         figures: Returns them for pairs that count float64[N] times each.
-        progress: Called after every draw.
     """
     draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(people[0])))
-    rows = []
+    rows, progress = [], console.progress("resampling people")
     for weight in people_weights(people, draws):
         rows.append(figures(weight))
         progress(len(rows), draws)

@@ -34,11 +34,10 @@ from facepairs.pipeline.records.manifest import (
     read_manifest,
     shard_name,
 )
+from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 # Small caches have a shard per 1,000 pairs, at most 16; large ones a shard per 8,192 pairs.
 SMALL_SHARD_PAIRS, SMALL_CACHE_SHARDS, SHARD_PAIRS = 1000, 16, 8192
@@ -116,11 +115,9 @@ class CachePlan:
                 crops=self.crops.take(images),
             )
 
-    def collect(
-        self, written: Iterable[RecordShard], progress: ProgressCallback = ignore_progress
-    ) -> CacheManifest:
-        """Return the manifest of a cache whose shards are written; `progress` counts pairs."""
-        shards, done = [], 0
+    def collect(self, written: Iterable[RecordShard]) -> CacheManifest:
+        """Return the manifest of a cache whose shards are written while they are collected."""
+        shards, done, progress = [], 0, console.progress("writing pairs")
         for shard in written:
             shards.append(shard)
             done += shard.pairs
@@ -139,15 +136,12 @@ class CachePlan:
         )
 
 
-def build_cache(
-    out: Path, plan: CachePlan, progress: ProgressCallback = ignore_progress
-) -> CacheManifest:
+def build_cache(out: Path, plan: CachePlan) -> CacheManifest:
     """Write a cache of sampled pairs; the same plan gives the same bytes.
 
     Args:
         out: Folder to write; replaces a cache, but nothing else.
         plan: What to write.
-        progress: Called with pairs written and in all.
 
     Returns:
         The cache's manifest.
@@ -162,7 +156,7 @@ def build_cache(
     read = partial(read_below, plan.index.root)
     with atomic_folder(out) as folder:
         shards = thread_map(lambda shard: write_shard(shard, read, folder), plan.shard_plans())
-        manifest = plan.collect(shards, progress)
+        manifest = plan.collect(shards)
         (folder / MANIFEST).write_bytes(manifest.render())
     return manifest
 
@@ -231,7 +225,7 @@ def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
                     feature[f"{side}_id"] = _integer(plan.images[row])
                 example = tf.train.Example(features=tf.train.Features(feature=feature))
                 writer.write(example.SerializeToString(deterministic=True))
-        return RecordShard(plan.name, len(plan.pairs), path.stat().st_size, file_sha256(path))
+        return RecordShard(plan.name, len(plan.pairs), path.stat().st_size)
     except (tf.errors.OpError, OSError) as error:
         problem = error.strerror if isinstance(error, OSError) else error.message
         raise BadData(f"{path}: {problem}; choose another place or free space") from None

@@ -1,12 +1,12 @@
 """The manifest of a TFRecord pair cache, and what differs from it (no TensorFlow here).
 
     OUT/
-      manifest.json                   which pairs; count, size and SHA-256 of every shard
+      manifest.json                   which pairs; count and size of every shard
       pairs-00000-of-00016.tfrecord   a block of the sampler
       …
 
 The manifest has a SHA-256 of its own fields, and the same values always give the same bytes, so
-any changed byte is found.
+any changed byte is found. Records carry checksums of their own, which TensorFlow compares.
 """
 
 import hashlib
@@ -21,8 +21,6 @@ from msgspec import Meta
 
 from facepairs.choices import Encoding
 from facepairs.errors import BadData
-from facepairs.support.checksum import file_sha256
-from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.validation import validate
 
 FORMAT: Final = "facepairs-pair-cache"
@@ -44,12 +42,11 @@ def shard_name(number: int, count: int) -> str:
 
 
 class RecordShard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of a cache: its name, number of pairs, size in bytes and SHA-256 (hex)."""
+    """One file of a cache: its name, number of pairs and size in bytes."""
 
     name: str
     pairs: Count
     bytes: Annotated[int, Meta(ge=1)]
-    sha256: str
 
 
 class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,30 +161,3 @@ def compare_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
         if not name.startswith("."):
             problems[name] = f"not listed in {MANIFEST}"
     return problems
-
-
-def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> list[str]:
-    """Read a whole cache and find every problem.
-
-    Args:
-        folder: The cache.
-        progress: Called with bytes read and in all.
-
-    Returns:
-        One line per problem of a file; empty for an intact cache.
-
-    Raises:
-        BadData: The folder or its manifest is missing, or the manifest is damaged.
-    """
-    manifest = read_manifest(folder)
-    problems, done = compare_sizes(folder, manifest), 0
-    for shard in manifest.shards:
-        if shard.name not in problems:
-            try:
-                if file_sha256(folder / shard.name) != shard.sha256:
-                    problems[shard.name] = f"damaged: its SHA-256 is not the one in {MANIFEST}"
-            except OSError as error:
-                problems[shard.name] = f"cannot be read ({error.strerror})"
-        done += shard.bytes
-        progress(done, manifest.total_bytes)
-    return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]

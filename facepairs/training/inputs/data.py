@@ -33,8 +33,8 @@ from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
+from facepairs.support import console
 from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
-from facepairs.training.options import TrainOptions
 from facepairs.training.schedule import training_blocks
 
 CALIBRATION_PAIRS = 4_000  # half of them genuine
@@ -69,15 +69,15 @@ class TrainingData:
         plan: CropPlan,
         split: PeopleSplit,
         config: TrainConfig,
-        options: TrainOptions,
+        kind: choices.Store,
         folder: Path,
     ) -> "TrainingData":
-        """Open the cache that the settings name, and a store, whose array is kept in `folder`."""
-        cache, kind = None, options.store
+        """Open the cache that the settings name, and a store, as `open_store` does."""
+        cache = None
         if config.cache:
             cache = open_training_cache(Path(config.cache), index, plan, split, config)
             kind = "files"
-        store = open_store(index, plan, kind, folder, options)
+        store = open_store(index, plan, kind, folder)
         return cls(limit_batch_size(config, split), index, plan, split, store, cache)
 
     @property
@@ -167,9 +167,7 @@ def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
     return config.replace(batch_size=people, pairs_per_epoch=steps * people)
 
 
-def open_store(
-    index: FaceIndex, plan: CropPlan, kind: choices.Store, folder: Path, options: TrainOptions
-) -> Store:
+def open_store(index: FaceIndex, plan: CropPlan, kind: choices.Store, folder: Path) -> Store:
     """Open a store of images.
 
     Args:
@@ -177,15 +175,14 @@ def open_store(
         plan: How they are cropped.
         kind: `files`, `memory`, or `auto`: `memory` if the images fit, else `files`.
         folder: Where the memory store's array is kept, for all trainings on these images there.
-        options: Messages and progress.
     """
     if kind == "auto":
         size, free = 3 * len(index) * plan.spec.crop_px**2, psutil.virtual_memory().available
         kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
         sizes = f"{size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free"
-        options.log(f"store: {kind} ({sizes})")
+        console.log(f"store: {kind} ({sizes})")
     if kind == "files":
         return FileStore(index, plan)
     path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
-    options.log(f"all crops are kept in {path}, for further trainings on these photos")
-    return MemoryStore.build(index, plan, path, options.progress("decoding images"), options.log)
+    console.log(f"all crops are kept in {path}, for further trainings on these photos")
+    return MemoryStore.build(index, plan, path)

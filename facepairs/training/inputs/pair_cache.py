@@ -22,12 +22,6 @@ from facepairs.pipeline.records.build import (
 from facepairs.pipeline.records.manifest import CacheManifest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressFactory,
-    ignore_message,
-    ignore_phases,
-)
 from facepairs.training.inputs.people import choose_people, usable_photos
 
 
@@ -38,8 +32,6 @@ def build_training_cache(
     pairs: int,
     encoding: Encoding,
     shards: int | None,
-    log: MessageCallback = ignore_message,
-    progress: ProgressFactory = ignore_phases,
 ) -> CacheManifest:
     """Write the cache of pairs that a training with these settings reads.
 
@@ -48,8 +40,6 @@ def build_training_cache(
         out: Folder to write; a cache there is replaced.
         config: The training's settings.
         pairs, encoding, shards: As in `CachePlan`.
-        log: Receives messages.
-        progress: Shows the progress of each phase.
 
     Returns:
         The cache's manifest.
@@ -61,17 +51,11 @@ def build_training_cache(
     """
     check_request(out, data, pairs, shards)
     with held(lock_beside(out), out, BadData, "choose another place"):
-        display = progress("finding faces")
         index, table = usable_photos(
-            FaceIndex.scan(data),
-            config.align,
-            config.skip_bad,
-            log,
-            display,
-            fit_faces=not config.lists,
+            FaceIndex.scan(data), config.align, config.skip_bad, fit_faces=not config.lists
         )
         plan = cache_plan(index, table, config, pairs, encoding, shards)
-        return build_cache(out, plan, progress("writing pairs"))
+        return build_cache(out, plan)
 
 
 def cache_plan(

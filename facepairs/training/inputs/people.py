@@ -23,7 +23,7 @@ from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import read_below
 from facepairs.pipeline.records.manifest import read_manifest
-from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
+from facepairs.support import console
 from facepairs.support.words import command_line, counted
 
 FEW_PEOPLE = 30  # at which an error rate of nothing may be 12 %
@@ -38,37 +38,31 @@ UNREADABLE = (
 
 
 def usable_photos(
-    index: FaceIndex,
-    align: Align,
-    skip_bad: bool,
-    log: MessageCallback,
-    progress: ProgressCallback = ignore_progress,
-    fit_faces: bool = False,
+    index: FaceIndex, align: Align, skip_bad: bool, fit_faces: bool = False
 ) -> tuple[FaceIndex, PhotoTable]:
     """Inspect every photo of an index once, and return the usable ones.
 
     Args:
         index: The photos.
         align: With `landmarks`, a photo must show a face.
-        skip_bad, log: As for `choose_usable`.
-        progress: Counts the photos inspected.
+        skip_bad: Leave unusable photos out instead of raising.
         fit_faces: Of several faces use the one that fits the folder, not the most prominent one.
 
     Raises:
         BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
-    index, table = choose_usable(index, inspect_photos(index, align, progress), skip_bad, log)
-    return index, _with_fitting_faces(index, table, log) if fit_faces else table
+    index, table = choose_usable(index, inspect_photos(index, align), skip_bad)
+    return index, _with_fitting_faces(index, table) if fit_faces else table
 
 
-def _with_fitting_faces(index: FaceIndex, table: PhotoTable, log: MessageCallback) -> PhotoTable:
+def _with_fitting_faces(index: FaceIndex, table: PhotoTable) -> PhotoTable:
     """Return the table with the landmarks of the faces that fit their folders."""
     from facepairs.verification.fitting_faces import fitting_faces  # needs ONNX Runtime
 
     faces = fitting_faces(index, table.faces)
     if not faces.chosen or table.landmarks is None:
         return table
-    log(faces.describe())
+    console.log(faces.describe())
     landmarks = table.landmarks.copy()
     inspect = InspectPhotos(True, photo_cache(), partial(read_below, index.root))
     for image, face in faces.chosen.items():
@@ -78,7 +72,7 @@ def _with_fitting_faces(index: FaceIndex, table: PhotoTable, log: MessageCallbac
 
 
 def choose_usable(
-    index: FaceIndex, table: PhotoTable, skip_bad: bool, log: MessageCallback
+    index: FaceIndex, table: PhotoTable, skip_bad: bool
 ) -> tuple[FaceIndex, PhotoTable]:
     """Return the usable photos of an index whose photos were inspected.
 
@@ -86,7 +80,6 @@ def choose_usable(
         index: The photos.
         table: What was found in them.
         skip_bad: Leave unusable photos out instead of raising.
-        log: Receives the number of files left out, and of photos with several faces.
 
     Raises:
         BadData: A photo is unusable, and `skip_bad` is false; names the first.
@@ -106,27 +99,20 @@ def choose_usable(
             "skip_bad",
         )
     if problems:
-        log(f"{counted(len(problems), 'unusable file')} skipped")
+        console.log(f"{counted(len(problems), 'unusable file')} skipped")
         index, table = index.without(table.problems), table.without(table.problems)
     several = int((table.faces > 1).sum())
     if several:
-        log(f"several faces in {counted(several, 'photo')}")
+        console.log(f"several faces in {counted(several, 'photo')}")
     return index, table
 
 
-def prepare(
-    data: Path,
-    config: TrainConfig,
-    log: MessageCallback,
-    progress: ProgressCallback = ignore_progress,
-) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
+def prepare(data: Path, config: TrainConfig) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
     """Index a folder, find the faces in its photos, and split its people as the settings ask.
 
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         config: The training's settings.
-        log: Receives messages.
-        progress: Counts the photos inspected.
 
     Raises:
         BadData: A photo cannot be used and `config.skip_bad` is false.
@@ -136,9 +122,7 @@ def prepare(
         read_manifest(Path(config.cache))  # a missing cache is reported before any work
     index = FaceIndex.scan(data)
     choose_people(index, config)  # too few people are reported before all photos are searched
-    index, table = usable_photos(
-        index, config.align, config.skip_bad, log, progress, fit_faces=not config.lists
-    )
+    index, table = usable_photos(index, config.align, config.skip_bad, fit_faces=not config.lists)
     return (
         index,
         table.crop_plan(config.recipe.crop_spec, config.align),

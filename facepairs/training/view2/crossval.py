@@ -30,6 +30,7 @@ from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.origin import FoldTraining, Origin
 from facepairs.evaluation.summary import Summary
 from facepairs.faces.photo_table import PhotoTable
+from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.training.interrupt import stop_on_signal
@@ -100,8 +101,7 @@ def crossval(
     check_place(place, folder, resume)
     check_unlocked(place)
     require_room_to_train()
-    finding = options.progress("finding faces")
-    view, photos = prepare_view2(folder, Path(lists), plan.folds, plan.align, options.log, finding)
+    view, photos = prepare_view2(folder, Path(lists), plan.folds, plan.align)
     return run_folds(view, photos, plan, place, options)
 
 
@@ -119,13 +119,13 @@ def run_folds(
         photos: What was found in the photos, from `prepare_view2`.
         plan: Methods and folds, from `make_plan`.
         out: The run folder; a run in it is continued.
-        options: Messages and progress.
+        options: How the trainings run.
 
     Raises:
         BadRun: As `crossval`.
     """
     folds, interrupted = view.select_folds(plan.folds), False
-    with RunFolder(out), stop_on_signal(options.log) as should_stop:
+    with RunFolder(out), stop_on_signal() as should_stop:
         check_data(out, view.digests)
         for method, config in plan.configs.items():
             keep_settings(out / method, config, view.digests)
@@ -136,11 +136,11 @@ def run_folds(
                 if not finished and not should_stop():
                     split = view.split(fold, config)
                     people = f"{len(split.training):,} people to train on"
-                    options.log(f"{method}, fold {fold}: {people}")
+                    console.log(f"{method}, fold {fold}: {people}")
                     finished = run_fold(view, photos, fold, split, config, folder, options)
                 if interrupted := not finished:
                     break
-                options.log(f"{method}, fold {fold} is finished")
+                console.log(f"{method}, fold {fold} is finished")
         except KeyboardInterrupt:
             interrupted = True
         summaries = {method: _summarise(out / method, len(view.sets)) for method in METHODS}
@@ -166,7 +166,7 @@ def run_fold(
         split: The people to train and to calibrate on.
         config: The method's settings.
         folder: The run folder of the fold; training continues from its checkpoint if there is one.
-        options: Messages and progress.
+        options: How the trainings run.
 
     Returns:
         The finished fold, or None if training was stopped.
@@ -174,7 +174,7 @@ def run_fold(
     Raises:
         BadRun: The bundle knows people of the fold; nothing has been scored.
     """
-    with options.starting():
+    with console.waiting("starting TensorFlow"):
         import keras
 
         from facepairs.training.train_people import train_people
@@ -188,8 +188,7 @@ def run_fold(
         return None
     bundle = Bundle.open(run.bundle)
     check_unknown(bundle, view.index, view.people_of(fold), fold)
-    display = options.progress(f"scoring fold {fold}")
-    scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold), display).table()
+    scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold)).table()
     if scores.cluster is not None:  # clusters of different folds get different numbers
         first = CLUSTERS * (fold - 1)
         numbers = np.where(scores.cluster > 0, scores.cluster + first, 0).astype(np.int16)

@@ -23,7 +23,6 @@ from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.support.checksum import file_sha256
-from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 from facepairs.training.inputs.people import usable_photos
 
 PEOPLE_LIST, PAIRS_LIST = "people.txt", "pairs.txt"
@@ -85,8 +84,6 @@ def prepare_view2(
     lists: Path,
     folds: tuple[int, ...],
     align: Align,
-    log: MessageCallback,
-    progress: ProgressCallback = ignore_progress,
 ) -> tuple[View2, PhotoTable]:
     """Index a folder, inspect every photo, and read the two lists.
 
@@ -95,8 +92,6 @@ def prepare_view2(
         lists: Folder of `people.txt` and `pairs.txt`.
         folds: The folds to run.
         align: With `landmarks`, find the face in every photo; needed if any method aligns.
-        log: Receives messages.
-        progress: Counts the photos inspected.
 
     Raises:
         BadData: An image is missing or cannot be read, or a line of a list cannot be used.
@@ -105,7 +100,7 @@ def prepare_view2(
     # Read the lists before the photos are inspected, which takes longer, and again afterwards.
     index = FaceIndex.scan(data)
     read_view2(index, lists).select_folds(folds)
-    index, table = usable_photos(index, align, False, log, progress)
+    index, table = usable_photos(index, align, False)
     return read_view2(index, lists), table
 
 

@@ -12,7 +12,7 @@ from storage.range_server import Remote, serving
 
 from facepairs.data.lfw.download import MAX_ATTEMPTS, download
 from facepairs.errors import BadTransfer
-from facepairs.support.console import Console, showing
+from facepairs.support.console import showing
 
 BODY = hashlib.shake_256(b"body").digest(300_000)
 
@@ -49,7 +49,7 @@ def test_the_next_run_resumes_after_a_kill(remote: Remote, tmp_path: Path) -> No
         if done:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), showing(Console(progress=lambda _: stop)):
+    with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: stop):
         download(f"{remote.url}/f", tmp_path / "f.part")
     have = (tmp_path / "f.part").stat().st_size
     assert 0 <= have < len(BODY)

@@ -21,7 +21,7 @@ from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig, BadData
 from facepairs.faces.detector import find_faces
-from facepairs.support.console import Console, showing
+from facepairs.support.console import showing
 
 SEEDS = st.integers(0, 2**63 - 1)
 PEOPLE = st.integers(0, faces.MAX_PEOPLE - 1)
@@ -146,7 +146,7 @@ def test_mean_colour_does_not_identify_people() -> None:
 
 def test_a_folder_has_the_layout_of_lfw(tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
-    with showing(Console(progress=lambda _: lambda *call: calls.append(call))):
+    with showing(progress=lambda _: lambda *call: calls.append(call)):
         write_synthetic_faces(tmp_path / "faces", 3, 2, 7)
     index = FaceIndex.scan(tmp_path / "faces")
     assert list(index.people) == sorted(name_of(7, p) for p in range(3))
@@ -172,7 +172,7 @@ def test_any_number_of_threads_writes_the_same_bytes(
     calls: list[tuple[int, int]] = []
     for cores in (1, 5):
         monkeypatch.setattr("facepairs.support.parallel.cores", lambda cores=cores: cores)
-        with showing(Console(progress=lambda _: lambda *call: calls.append(call))):
+        with showing(progress=lambda _: lambda *call: calls.append(call)):
             write_synthetic_faces(tmp_path / str(cores), 9, 2, 1, 32)
     assert calls == 2 * [(done, 18) for done in range(1, 19)]
     one, five = contents(tmp_path / "1"), contents(tmp_path / "5")
@@ -222,6 +222,6 @@ def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), showing(Console(progress=lambda _: stop)):
+    with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: stop):
         write_synthetic_faces(tmp_path / "faces", 9, 2, 1, size_px=32)
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,6 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import CachePlan, build_cache
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 FRAME_PX, CROP_PX = 40, 24
 PAIRS, SHARDS, SEED, SHARE = 70, 4, 3, 0.4
@@ -35,12 +34,6 @@ def cache_plan(index: FaceIndex, crops: CropPlan | None = None, **changes: Any) 
     return CachePlan(index, crops, sampler, **options)
 
 
-def build(
-    out: Path,
-    index: FaceIndex,
-    crops: CropPlan | None = None,
-    progress: ProgressCallback = ignore_progress,
-    **changes: Any,
-) -> Path:
-    build_cache(out, cache_plan(index, crops, **changes), progress)
+def build(out: Path, index: FaceIndex, crops: CropPlan | None = None, **changes: Any) -> Path:
+    build_cache(out, cache_plan(index, crops, **changes))
     return out

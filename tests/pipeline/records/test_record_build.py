@@ -4,14 +4,17 @@ import subprocess
 import sys
 
 import pytest
-from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, draw, needs_posix
+from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, cache_plan, draw, needs_posix
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
-from facepairs.pipeline.records.manifest import check_cache, read_manifest
+from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.manifest import read_manifest
+from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.atomic import is_temporary
+from facepairs.support.console import showing
 
 
 def test_only_a_cache_is_replaced(index, cache, tmp_path):
@@ -65,8 +68,9 @@ def test_ctrl_c_leaves_no_file(index, tmp_path):
         raise KeyboardInterrupt
 
     for kind in ("jpeg", "raw"):
-        with pytest.raises(KeyboardInterrupt):
-            build(tmp_path / kind, index, encoding=kind, progress=interrupt)
+        plan = cache_plan(index, encoding=kind)
+        with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: interrupt):
+            build_cache(tmp_path / kind, plan)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,16 +94,17 @@ def test_a_cache_is_hidden_until_it_is_whole_and_the_next_build_cleans_up(index,
     out, left = tmp_path / "cache", tmp_path / f".cache.tmp-{gone.pid}-0badcafe"
     left.mkdir()
     (left / SHARD).write_bytes(b"half")
-    seen = []
+    seen, plan = [], cache_plan(index)
 
     def look(done: int, total: int) -> None:
         seen.append([entry.name for entry in tmp_path.iterdir()])
 
-    build(out, index, progress=look)
+    with showing(progress=lambda _: look):
+        build_cache(out, plan)
     assert len(seen) == SHARDS
     for names in seen:
         assert len(names) == 1
         assert is_temporary(names[0])
         assert names[0] != left.name
     assert list(tmp_path.iterdir()) == [out]
-    assert check_cache(out) == []
+    RecordStore.open(out)

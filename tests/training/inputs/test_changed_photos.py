@@ -17,10 +17,6 @@ from facepairs.training.options import TrainOptions
 CONFIG = TrainConfig(model="difference", align="none", calibration_share=0.25, test_share=0.25)
 
 
-def ignore(*_: object) -> None:
-    pass
-
-
 @pytest.fixture
 def photos(tmp_path):
     """Uncompressed photos: all have the same size in bytes."""
@@ -43,19 +39,19 @@ def change(photos):
 
 
 def test_the_index_tells_photos_by_their_content(photos):
-    before = prepare(photos, CONFIG, ignore)[0]
-    assert prepare(photos, CONFIG, ignore)[0].fingerprint == before.fingerprint
+    before = prepare(photos, CONFIG)[0]
+    assert prepare(photos, CONFIG)[0].fingerprint == before.fingerprint
     assert before.without([3]).fingerprint != before.without([4]).fingerprint
     change(photos)
-    assert prepare(photos, CONFIG, ignore)[0].fingerprint != before.fingerprint
+    assert prepare(photos, CONFIG)[0].fingerprint != before.fingerprint
 
 
 def test_a_cache_of_other_pixels_is_refused(photos, tmp_path):
     build_training_cache(photos, tmp_path / "cache", CONFIG, 20, "jpeg", None)
-    index, plan, split = prepare(photos, CONFIG, ignore)
+    index, plan, split = prepare(photos, CONFIG)
     open_training_cache(tmp_path / "cache", index, plan, split, CONFIG)
     change(photos)
-    index, plan, split = prepare(photos, CONFIG, ignore)
+    index, plan, split = prepare(photos, CONFIG)
     with pytest.raises(BadData):
         open_training_cache(tmp_path / "cache", index, plan, split, CONFIG)
 

@@ -24,7 +24,7 @@ def lists(many_faces, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def view(many_faces, lists):
-    return prepare_view2(many_faces, lists, (), "landmarks", print)[0]
+    return prepare_view2(many_faces, lists, (), "landmarks")[0]
 
 
 @given(NUMBERS)
@@ -114,7 +114,7 @@ def test_images_that_cannot_be_read_are_named(tmp_path):
     index = FaceIndex.scan(tmp_path / "faces")
     index.path(5).write_bytes(index.path(5).read_bytes()[:900])
     with pytest.raises(BadData, match=str(index.path(5))):
-        prepare_view2(tmp_path / "faces", tmp_path, (), "none", print)
+        prepare_view2(tmp_path / "faces", tmp_path, (), "none")
     index.path(5).unlink()
     with pytest.raises(BadData, match=r"people\.txt: line"):
-        prepare_view2(tmp_path / "faces", tmp_path, (), "none", print)
+        prepare_view2(tmp_path / "faces", tmp_path, (), "none")

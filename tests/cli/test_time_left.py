@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from facepairs.support.progress import TimeLeft
+from facepairs.cli.shared.progress import TimeLeft
 
 
 def estimates(times: list[float], total: int) -> list[float | None]:
