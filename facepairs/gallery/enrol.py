@@ -1,18 +1,19 @@
 """Photos to enrol: hash, find the face, judge its quality, embed; and what became of them."""
 
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import msgspec
 
 from facepairs.errors import BadImage
 from facepairs.faces.align import chosen_face
-from facepairs.faces.hints import Hint
-from facepairs.images.photo import content_of, read_checked
-from facepairs.verification.photos import PhotoReader, SeenPhoto
+from facepairs.faces.face_problem import large_enough
+from facepairs.faces.hints import Hint, face_hints
+from facepairs.images.photo import content_of, open_photo, read_checked
+from facepairs.verification.photos import FaceInPhoto, PhotoReader, SeenPhoto
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
@@ -79,7 +80,7 @@ class Photo(NamedTuple):
 
     person: str
     name: str
-    source: Path | bytes | IO[bytes]
+    source: os.PathLike[str] | bytes | IO[bytes]
     position: int | None = None
 
 
@@ -149,10 +150,14 @@ class EnrolPhotos:
         if photo.position is not None:
             face = chosen_face(self.verifier.detect(data, name), photo.position, name)
             return SeenPhoto(name, crop=face.crop), face.hints, face.faces or 1
-        seen = reader.see_content(name, data, kept=isinstance(photo.source, Path))
+        other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 0
+        seen = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
         if seen.error:
             raise seen.error
         assert seen.record
+        if other:
+            hints = face_hints(open_photo(data, name), large_enough(seen.record.found)[other])
+            return seen, hints, len(seen.record.found)
         return seen, seen.record.hints, len(seen.record.faces or ()) or 1
 
 

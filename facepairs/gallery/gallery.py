@@ -222,7 +222,7 @@ class Gallery:
             counts = np.ones(len(index), np.int64)
             counts[images] = 2
             faces = fitting_faces(index, counts, keep=False)
-            chosen = [photos[k]._replace(position=faces.chosen.get(k, 0)) for k in images.tolist()]
+            chosen = [photos[k]._replace(source=faces.source(index, k)) for k in images.tolist()]
             self._enrol(chosen, forget_after, any_quality, enrolment)
             enrolment.other_faces = len(faces.chosen)
         return enrolment
