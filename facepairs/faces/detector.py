@@ -12,7 +12,7 @@ the frame instead of 2.4. `scripts/studies/landmarks.py` compares such ways.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 
@@ -28,7 +28,7 @@ from facepairs.images.warp import Points, Similarity, centred_square, warp
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here,
 # or what `images.decode.is_plain` says.
-DETECTOR = "yunet-3"
+DETECTOR = "yunet-4"
 MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
@@ -36,10 +36,12 @@ SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
 PADDING = 0.5  # of each side, around a face that fills its photo
 MIN_CANDIDATE = 0.6  # score of a single detection
-VIEWS, VIEW_PX = (0.55, 0.65), 96  # pixels of each view per pixel of the frame, and their side
+View = tuple[float, int]  # pixels per pixel of the frame, and side in pixels
+SMALL_VIEWS: tuple[View, ...] = ((0.6, 96),)  # to find the place
+LARGE_VIEWS: tuple[View, ...] = ((0.65, 128), (0.8, 128))  # to find the landmarks
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
-MAX_ROUNDS, SETTLED_PX = 4, 2.0  # until landmarks move less than that, in frame pixels
+MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
 NEARLY_BLACK = 15  # the high byte of 16 bits that hold a value of 12
 CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
 MIN_SCORE = 0.84
@@ -232,16 +234,19 @@ def _detect_in(
 
 
 def _refine(picture: Image.Image, face: Face) -> Face | None:
-    """Detect a face again in views around it until its place settles; None if none shows it."""
+    """Detect a face again in small views until its place settles, then in large ones.
+
+    Returns None if none of the views shows it.
+    """
     for _ in range(MAX_ROUNDS):
-        seen = _detect_in_views(picture, face)
+        seen = _detect_in_views(picture, face, SMALL_VIEWS)
         if seen is None:
             return None
         moved_px = _distance(seen.landmarks, face.landmarks) * face.to_frame.scale
         face = seen
         if moved_px < SETTLED_PX:
             break
-    return face
+    return _detect_in_views(picture, face, LARGE_VIEWS)
 
 
 def _is_upright(picture: Image.Image, face: Face) -> bool:
@@ -255,24 +260,22 @@ def _is_upright(picture: Image.Image, face: Face) -> bool:
     return True
 
 
-def _detect_in_views(picture: Image.Image, face: Face) -> Face | None:
+def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) -> Face | None:
     """Detect a face again in upright views of it, and in their mirror images, by one call.
 
     Returns:
         The mean of what the views show, None if none shows the face. Where only some of them do,
         the others lower the score.
     """
-    views = [
-        warp(picture, centred_square(face.to_frame, FRAME_PX, scale, VIEW_PX), VIEW_PX)
-        for scale in VIEWS
-    ]
-    both = [image for view in views for image in (view, view[:, ::-1])]
+    cut = [warp(picture, centred_square(face.to_frame, FRAME_PX, *view), view[1]) for view in views]
+    both = [image for view in cut for image in (view, view[:, ::-1])]
     landmarks, scores = [], []
     for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
+        scale, side_px = views[number // 2]
         points = np.array([one.landmarks for one in detections]).reshape(-1, 5, 2)
         if number % 2:
-            points = ((VIEW_PX - 1, 0) - points * (1, -1))[:, MIRRORED]
-        in_frame = (points - (VIEW_PX - 1) / 2) / VIEWS[number // 2] + (FRAME_PX - 1) / 2
+            points = ((side_px - 1, 0) - points * (1, -1))[:, MIRRORED]
+        in_frame = (points - (side_px - 1) / 2) / scale + (FRAME_PX - 1) / 2
         distances = np.linalg.norm(in_frame - TEMPLATE, axis=2).mean(axis=1)
         nearest = int(distances.argmin()) if len(distances) else 0
         if len(distances) and distances[nearest] <= MAX_VIEW_ERROR_PX:

@@ -71,7 +71,7 @@ def pairs_dataset(
         >>> model.compile("adam", loss=keras.losses.BinaryCrossentropy(from_logits=True))
         >>> model.fit(facepairs.pairs_dataset("photos"), epochs=3)
 
-        From TFRecord files, after `facepairs cache build photos --out cache --pair-count 100000`:
+        From the TFRecord files of `facepairs cache build`:
 
         >>> cached = facepairs.pairs_dataset("photos", store="tfrecord", cache="cache")
 

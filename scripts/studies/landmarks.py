@@ -54,7 +54,7 @@ class Way(NamedTuple):
 WAYS = {
     "as shipped": Way(),
     "one round": Way(rounds=1),
-    "settled at 4 px": Way(settled_px=4),
+    "settled at 2 px": Way(settled_px=2),
 }
 
 
