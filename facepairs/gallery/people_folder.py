@@ -161,8 +161,8 @@ def _correct(
     for place, what, name, to in lines:
         faces = [key for key, owner in person.items() if owner == name]
         if what == "split":
-            faces = [key for key in faces if key[0] == to]
-            for key in faces:
+            faces = [key for key in faces if key[0] == to and name not in refused.get(key, ())]
+            for key in faces:  # not those that were split before, and merged since
                 del person[key]
                 refused[key] = refused.get(key, frozenset()) | {name}
             is_done = any(key[0] == to and names for key, names in refused.items())
