@@ -1,8 +1,10 @@
 """`group`: a heap of photos, sorted by people."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from facepairs.bundles.rates import identification_point
@@ -10,8 +12,13 @@ from facepairs.errors import BadBundle, BadConfig
 from facepairs.gallery.enrol import DEFAULT_FPIR
 from facepairs.gallery.gallery import Gallery
 from facepairs.gallery.grouping import PRECISION, Groups, group_faces
-from facepairs.gallery.heap import read_heap
-from facepairs.gallery.people_folder import check_people_folder, read_earlier, write_people_folder
+from facepairs.gallery.heap import find_photos, read_heap
+from facepairs.gallery.people_folder import (
+    check_people_folder,
+    folder_name,
+    read_earlier,
+    write_people_folder,
+)
 from facepairs.support.extras import require_extras
 from facepairs.support.words import command_line
 from facepairs.verification.loading import model_name
@@ -47,7 +54,8 @@ def group(
         gallery: Gallery that gives the names of people that are enrolled.
 
     Raises:
-        BadData: The heap holds no photo, or `out` cannot be written or is something else.
+        BadData: The heap holds no photo, or lacks one of an earlier call; or `out` cannot be
+            written or is something else.
         BadConfig: The precision is outside (0, 1).
         BadBundle: The model does not serve, or its grouping was not measured.
         NotEnough: The model was measured on too few pairs for this precision.
@@ -68,18 +76,19 @@ def group(
         name = model_name(verifier.bundle)
         calibrate = command_line("calibrate", name, "people/", "--out", "mine")
         raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")
-    earlier = read_earlier(target)
-    found = read_heap(heap, verifier)
-    groups = group_faces(found, errors, precision, earlier)
-    pairs = len(found.faces) * (len(found.faces) - 1) / 2
-    if len(found.faces) >= FEW_FACES and groups.expected.joined_pairs > pairs / 2:
-        note = (
-            "more than half of all pairs look like one person; unless somebody is on most photos, "
-            "this model does not tell people on photos of this kind apart: calibrate it on such"
-        )
-        groups = replace(groups, notes=(*groups.notes, note))
-    if gallery is not None:
-        with Gallery(gallery, verifier) as known:
+    earlier = read_earlier(target, find_photos(heap))
+    with nullcontext() if gallery is None else Gallery(gallery, verifier) as known:
+        groups = group_faces(read_heap(heap, verifier), errors, precision, earlier)
+        faces = len(groups.faces)
+        if faces >= FEW_FACES and groups.expected.joined_pairs > faces * (faces - 1) / 4:
+            note = (
+                "more than half of all pairs look like one person; unless somebody is on most "
+                "photos, this model does not tell people on photos of this kind apart: calibrate "
+                "it on such"
+            )
+            expected = msgspec.structs.replace(groups.expected, is_valid=False)
+            groups = replace(groups, expected=expected, notes=(*groups.notes, note))
+        if known is not None:
             groups = name_people(groups, known)
     if target is not None:
         write_people_folder(groups, target)
@@ -91,16 +100,26 @@ def name_people(groups: Groups, gallery: Gallery) -> Groups:
 
     A group gets a name where its mean score with one of that person's photos reaches the threshold
     at which the gallery would take one in a hundred such groups of strangers for somebody. Groups
-    that get the same name become one.
+    that get the same name become one. A name that no folder can have is left out with a note, and
+    so is one that a correction took from a face of the group.
     """
     vectors = gallery.vectors()
     if not len(vectors):
         return groups
     point = identification_point(gallery.verifier.bundle, DEFAULT_FPIR, len(vectors))
     names: dict[str, str] = {}
+    notes: list[str] = []
     for name, faces in groups.people.items():
         scores = vectors.best(groups.heap.embeddings[faces].mean(axis=0), gallery.compare)
         best = int(np.argmax(scores))
-        if point.threshold is not None and scores[best] >= point.threshold:
-            names[name] = vectors.people[best]
-    return replace(groups, person=tuple(names.get(name, name) for name in groups.person))
+        if point.threshold is None or scores[best] < point.threshold:
+            continue
+        known = vectors.people[best]
+        if groups.refused and any(known in groups.refused[face] for face in faces):
+            notes.append(f"{name} is not named {known}: a correction says that a face is not")
+            continue
+        try:
+            names[name] = folder_name(known)
+        except BadConfig as error:
+            notes.append(f"{name} keeps its name: {error}")
+    return replace(groups.renamed(names), notes=(*groups.notes, *notes))

@@ -5,9 +5,9 @@ measured of the model, so the height up to which faces are grouped follows from 
 from how many pairs of strangers it may hold, and how many pairs of faces a height would join.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, count, groupby
 from typing import Any
@@ -20,6 +20,7 @@ from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
 from facepairs.errors import NotEnough
 from facepairs.gallery.heap import NO_FACE, Heap, HeapFace
 from facepairs.verification.linkage import Merges, average_linkage
+from facepairs.verification.pairs_file import printable
 from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99
@@ -29,8 +30,10 @@ ROWS = 4096  # faces compared with all people at a time
 # random strangers .02 %. So they are apart, unless two are so near that the photo is a collage.
 COLLAGE_FMR = 1e-5
 SUGGESTED = 100  # pairs of people
-FaceKey = tuple[str, tuple[int, int, int]]
-"""The photo and the box of a face, as `HeapFace` has them."""
+SAME_FACE = 0.25  # overlap with an earlier box; a square of half or twice the area has .5
+Box = tuple[int, int, int]
+FaceKey = tuple[str, Box]
+"""The photo, as it is printed, and the box of a face."""
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -42,12 +45,34 @@ class Earlier:
     Attributes:
         person: Name of the person of a face.
         refused: People that a face does not show.
+        taken: Names that no new person gets, since a correction may be about them.
         notes: Corrections that could not be made, in words.
     """
 
     person: dict[FaceKey, str] = field(default_factory=dict)
     refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+
+    def keys_of(self, faces: Sequence[HeapFace]) -> list[FaceKey]:
+        """Return each face's key here: the box that it overlaps most, else its own."""
+        boxes: dict[str, list[Box]] = defaultdict(list)
+        for photo, box in dict.fromkeys((*self.person, *self.refused)):
+            boxes[photo].append(box)
+        keys = [(printable(face.photo), face.box) for face in faces]
+        pairs = [
+            (share, at, (photo, known))
+            for at, (photo, box) in enumerate(keys)
+            for known in boxes.get(photo, ())
+            if (share := overlap(box, known)) >= SAME_FACE
+        ]
+        found: dict[int, FaceKey] = {}
+        used: set[FaceKey] = set()
+        for _, at, key in sorted(pairs, reverse=True):
+            if at not in found and key not in used:
+                found[at] = key
+                used.add(key)
+        return [found.get(at, key) for at, key in enumerate(keys)]
 
 
 class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +86,7 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
         mixed_people: Groups that are expected to hold more than one person.
         cut: The height up to which faces were grouped.
         measured_on: The photos that this was measured on, in words.
+        is_valid: Whether faces of this heap differ as those did; else these figures mean nothing.
     """
 
     precision: float
@@ -70,15 +96,23 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
     mixed_people: float
     cut: float
     measured_on: str
+    is_valid: bool = True
 
     def describe(self) -> str:
         """Return in words how many pairs and people are expected to be wrong."""
+        if not self.is_valid:
+            return "not known; more than half of all pairs look like one person"
+        wrong, mixed = map(_about, (self.wrong_pairs, self.mixed_people))
+        group = "groups" if self.mixed_people >= 1.5 else "group"
+        low, high = self.precision_interval
         return (
-            f"about {self.wrong_pairs:,.0f} of {self.joined_pairs:,} pairs, in about "
-            f"{self.mixed_people:,.0f} groups of more than one person; precision "
-            f"{self.precision:.4f} ({self.precision_interval[0]:.4f} to "
-            f"{self.precision_interval[1]:.4f}; {self.measured_on})"
+            f"{wrong} of {self.joined_pairs:,} pairs, in {mixed} {group} of more than one person; "
+            f"precision {self.precision:.4f} ({low:.4f} to {high:.4f}; {self.measured_on})"
         )
+
+
+def _about(count: float) -> str:
+    return "fewer than 1" if count < 1 else f"about {count:,.0f}"
 
 
 class SimilarPeople(msgspec.Struct, frozen=True):
@@ -120,6 +154,33 @@ class Groups:
             if self.person[face]:
                 found[self.person[face]].append(face)
         return dict(sorted(found.items()))
+
+    def renamed(self, names: dict[str, str]) -> "Groups":
+        """Return groups with other names of people; those that get the same name become one."""
+        person = tuple(names.get(name, name) for name in self.person)
+        sizes = [count for name, count in Counter(person).items() if name]
+        joined = sum(count * (count - 1) // 2 for count in sizes)
+        old = self.expected
+        share = old.joined_pairs / max(1, joined)  # as many pairs are wrong, of more
+        low, high = (1 - (1 - end) * share for end in old.precision_interval)
+        similar: dict[tuple[str, str], float] = {}
+        for pair in self.similar:
+            one, other = sorted(names.get(name, name) for name in (pair.one, pair.other))
+            if one != other:
+                similar.setdefault((one, other), pair.height)
+        return replace(
+            self,
+            person=person,
+            certainty=certainties(self.heap.embeddings, person),
+            expected=msgspec.structs.replace(
+                old,
+                precision=1 - (1 - old.precision) * share,
+                precision_interval=(low, high),
+                joined_pairs=joined,
+            ),
+            similar=tuple(SimilarPeople(*pair, height) for pair, height in similar.items()),
+            refused=tuple(frozenset(names.get(one, one) for one in each) for each in self.refused),
+        )
 
     @property
     def faces(self) -> tuple[HeapFace, ...]:
@@ -175,7 +236,7 @@ def group_faces(
     """
     assert errors.grouping is not None
     earlier = earlier or Earlier()
-    keys = [(face.photo, face.box) for face in heap.faces]
+    keys = earlier.keys_of(heap.faces)
     known = sorted({earlier.person[key] for key in keys if key in earlier.person})
     number = {name: at for at, name in enumerate(known)}
     start = np.array([number.get(earlier.person.get(key, ""), -1) for key in keys], np.int64)
@@ -195,7 +256,8 @@ def group_faces(
     merges = average_linkage(heap.embeddings, most, start, range(len(known)), apart)
     expected = choose_cut(errors.grouping, merges, start, precision, errors.measured_on)
     label = merges.labels(expected.cut)
-    person = _names(label[start], dict(zip(label[: len(known)].tolist(), known, strict=True)))
+    names = dict(zip(label[: len(known)].tolist(), known, strict=True))
+    person = _names(label[start], names, earlier.taken)
     return Groups(
         heap=heap,
         person=person,
@@ -263,12 +325,23 @@ def choose_cut(
     )
 
 
-def _names(label: Ints, known: dict[int, str]) -> tuple[str, ...]:
+def overlap(one: Box, other: Box) -> float:
+    """Return the area that two squares share, as a part of what they cover together."""
+    sides = [
+        max(0, min(one[at] + one[2], other[at] + other[2]) - max(one[at], other[at]))
+        for at in (0, 1)
+    ]
+    shared = sides[0] * sides[1]
+    return shared / max(1, one[2] ** 2 + other[2] ** 2 - shared)
+
+
+def _names(label: Ints, known: dict[int, str], taken: frozenset[str]) -> tuple[str, ...]:
     """Return the person of each face: an earlier name, a new one, or "" for a face alone."""
     size = np.bincount(label)
     names = dict(known)
     numbers = (NEW_PERSON.format(number) for number in count(1))
-    free = (name for name in numbers if name not in known.values())
+    used = taken.union(known.values())
+    free = (name for name in numbers if name not in used)
     for group in np.argsort(-size, kind="stable").tolist():  # the largest first
         if size[group] > 1 and group not in names:
             names[group] = next(free)

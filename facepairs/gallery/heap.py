@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from facepairs.data.index import photos_below
-from facepairs.errors import BadBundle, BadData, NoFace
+from facepairs.errors import BadBundle, BadData, BadImage, NoFace
 from facepairs.images.decode import upright
 from facepairs.images.photo import open_photo
 from facepairs.support import console
@@ -120,11 +120,13 @@ def cut_out(photo: Path, box: tuple[int, int, int], around: float = CUT_OUT) -> 
         around: Side of the square, in sides of the box; it ends where the photo ends.
 
     Raises:
-        BadImage: The photo cannot be read.
+        BadImage: The photo cannot be read, or no longer has this place.
     """
     left, top, side = box
     margin = round(side * (around - 1) / 2)
     with upright(open_photo(photo)) as (picture, _):
+        if left >= picture.width or top >= picture.height:
+            raise BadImage(f"{photo}: is smaller than before; group again")
         right, bottom = left + side + margin, top + side + margin
         edges = (min(picture.width, right), min(picture.height, bottom))
         return picture.crop((max(0, left - margin), max(0, top - margin), *edges))

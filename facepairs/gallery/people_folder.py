@@ -16,14 +16,15 @@ out: folders within a person's folder do not count.
 import csv
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from facepairs.data.pairs import csv_rows
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadConfig, BadData, BadImage
 from facepairs.gallery.grouping import Earlier, FaceKey, Groups
 from facepairs.gallery.heap import HeapFace, cut_out
 from facepairs.gallery.heap_page import render_page
@@ -31,6 +32,7 @@ from facepairs.gallery.identity import clean_name
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.places import check_output_file, check_output_folder, is_leftover
+from facepairs.verification.pairs_file import printable
 
 FACES, PAGE, CORRECTED = "faces.csv", "people.html", "corrections.csv"
 APART = "_apart"
@@ -53,6 +55,15 @@ class FaceRow(NamedTuple):
     refused: str = ""
     problem: str = ""
     file: str = ""
+
+
+class Correction(NamedTuple):
+    """A line of corrections; `place` is where it stands, for messages."""
+
+    place: str
+    what: str
+    person: str
+    to: str
 
 
 def is_list(out: Path) -> bool:
@@ -80,18 +91,20 @@ def _read_rows(path: Path) -> list[FaceRow]:
     return [FaceRow(*(row[name] for name in COLUMNS)) for _, row in csv_rows(path, COLUMNS)]
 
 
-def read_earlier(out: Path | None) -> Earlier:
+def read_earlier(out: Path | None, photos: Collection[str]) -> Earlier:
     """Read the people of an earlier output, and correct them.
 
     A folder may hold `corrections.csv` with the columns correction, person and to. `merge,A,B`
-    makes A and B one person A; `split,A,PHOTO` takes a photo from A; `name,A,NAME` renames A. A
-    correction of nobody is left out, so that the file can grow.
+    makes A and B one person A; `split,A,PHOTO` takes a photo from A; `name,A,NAME` renames A. What
+    is done already is left out, so that the file can grow.
 
     Args:
         out: The earlier output; None or missing for none.
+        photos: The photos of the heap.
 
     Raises:
-        BadData: A file cannot be read.
+        BadData: A file cannot be read, or has a photo that the heap lacks: what is written now
+            would drop it.
         BadConfig: A name is no name for a folder.
     """
     place = None if out is None else out if is_list(out) else out / FACES
@@ -99,7 +112,13 @@ def read_earlier(out: Path | None) -> Earlier:
         return Earlier()
     person: dict[FaceKey, str] = {}
     refused: dict[FaceKey, frozenset[str]] = {}
+    there = set(map(printable, photos))
     for row in _read_rows(place):
+        if row.photo not in there and (row.file or (row.person and not row.problem)):
+            raise BadData(
+                f"{place}: has {row.photo}, which is not among the photos now; to keep its people "
+                "and files, choose another output"
+            )
         key = (row.photo, _parse_box(row.box, place))
         if row.person:
             person[key] = row.person
@@ -107,8 +126,11 @@ def read_earlier(out: Path | None) -> Earlier:
             refused[key] = frozenset(row.refused.split(BETWEEN))
     corrections = place.with_name(CORRECTED)
     has_some = place.name == FACES and corrections.exists()
-    notes = tuple(_correct(person, refused, corrections)) if has_some else ()
-    return Earlier(person, refused, notes)
+    lines = _read_corrections(corrections) if has_some else []
+    taken = {*person.values(), *chain(*refused.values())}
+    taken |= {name for one in lines for name in (one.person, one.to)}
+    notes = tuple(_correct(person, refused, lines))
+    return Earlier(person, refused, frozenset(taken), notes)
 
 
 def _parse_box(text: str, place: Path) -> tuple[int, int, int]:
@@ -120,26 +142,36 @@ def _parse_box(text: str, place: Path) -> tuple[int, int, int]:
     return left, top, side
 
 
-def _correct(
-    person: dict[FaceKey, str], refused: dict[FaceKey, frozenset[str]], path: Path
-) -> Iterator[str]:
-    """Correct people in place; yield what could not be corrected."""
+def _read_corrections(path: Path) -> list[Correction]:
+    found = []
     for line, row in csv_rows(path, CORRECTIONS):
         what, name, to = (row[column].strip() for column in CORRECTIONS)
         if what not in ("merge", "split", "name"):
             raise BadData(f"{path}: line {line}: correction {what!r}; use merge, split or name")
+        to = folder_name(to) if what == "name" else to
+        found.append(Correction(f"{path}: line {line}", what, name, to))
+    return found
+
+
+def _correct(
+    person: dict[FaceKey, str], refused: dict[FaceKey, frozenset[str]], lines: list[Correction]
+) -> Iterator[str]:
+    """Correct people in place; yield what could not be corrected, unless it is done already."""
+    gone = {one.to if one.what == "merge" else one.person for one in lines if one.what != "split"}
+    for place, what, name, to in lines:
         faces = [key for key, owner in person.items() if owner == name]
         if what == "split":
-            faces = [key for key in faces if key[0] == to]
-            for key in faces:
+            faces = [key for key in faces if key[0] == to and name not in refused.get(key, ())]
+            for key in faces:  # not those that were split before, and merged since
                 del person[key]
                 refused[key] = refused.get(key, frozenset()) | {name}
-        elif what == "merge":
-            faces = _rename(person, refused, to, name) if faces else []
+            is_done = any(key[0] == to and names for key, names in refused.items())
         else:
-            faces = _rename(person, refused, name, folder_name(to))
-        if not faces:
-            yield f"{path}: line {line}: {what},{row['person']},{row['to']}: nothing to correct"
+            old, new = (to, name) if what == "merge" else (name, to)
+            faces = _rename(person, refused, old, new) if faces else []
+            is_done = new in gone or new in person.values()
+        if not faces and not is_done:
+            yield f"{place}: {what},{name},{to}: nothing to correct"
 
 
 def _rename(
@@ -181,19 +213,24 @@ def write_people_folder(groups: Groups, out: Path) -> None:
         return
     with atomic_folder(out) as folder:
         plan, progress = _plan(groups), console.progress("writing faces")
+        lost: dict[str, str] = {}  # what is wrong with a photo that changed, by its file
         written: set[str] = set()
         for done, (row, face) in enumerate(plan, 1):
             if row.file and row.file not in written:
                 written.add(row.file)
                 target = folder / row.file
                 target.parent.mkdir(parents=True, exist_ok=True)
-                source = groups.heap.root / row.photo
-                if face is None:
-                    _link(source, target)
-                else:
-                    cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)
+                problem = _write_photo(groups.heap.root / row.photo, face, target)
+                if problem:
+                    lost[row.file] = problem
             progress(done, len(plan))
-        _write_list(folder / FACES, [row for row, _ in plan])
+        _write_list(
+            folder / FACES,
+            [
+                row._replace(file="", problem=lost[row.file]) if row.file in lost else row
+                for row, _ in plan
+            ],
+        )
         page = render_page(groups)
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
         if (out / CORRECTED).exists():
@@ -232,7 +269,7 @@ def _plan(groups: Groups) -> list[tuple[FaceRow, HeapFace | None]]:
 
 def _free_name(used: dict[str, str], folder: str, photo: str, face: int = 1) -> str:
     """Return a file in a folder that no other photo has."""
-    path = Path(photo)
+    path = Path(printable(photo))
     stem, suffix = (path.stem, path.suffix) if face == 1 else (f"{path.stem}_face{face}", ".jpg")
     long = "_".join(path.parent.parts)
     content = f"{photo}\0{face}"
@@ -250,6 +287,23 @@ def _candidates(stem: str, suffix: str, folder: str) -> Iterator[str]:
         extra = f"_{number}" if number > 1 else ""
         yield f"{folder}_{stem}{extra}{suffix}"
         number += 1
+
+
+def _write_photo(source: Path, face: HeapFace | None, target: Path) -> str:
+    """Link a photo, or cut a face out of it; return why it cannot be read any more, or ""."""
+    try:
+        if face is None:
+            _link(source, target)
+        else:
+            cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)
+    except BadImage as error:
+        return str(error)
+    except OSError as error:
+        if os.access(source, os.R_OK):
+            raise
+        target.unlink(missing_ok=True)
+        return f"{source}: {error.strerror}"
+    return ""
 
 
 def _link(source: Path, target: Path) -> None:

@@ -18,6 +18,8 @@ LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
     *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
 }
+# Those that may be lost: nobody's own files are among them.
+SHOWN_HERE = {".ds_store", "thumbs.db", "desktop.ini", "@eadir", "@__thumb"}
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 
@@ -36,7 +38,8 @@ def check_output_folder(
         kind: The kind of output with its article, such as "a bundle".
         files_of: Returns the paths of the files in an older output of this kind, as the folder's
             own list has them; nothing, or a FacepairsError, for any other folder. A folder that
-            holds no other file may be replaced; None: nothing may be replaced.
+            holds no other file may be replaced, but for what systems leave there, such as
+            `.DS_Store`; None: nothing may be replaced.
         inputs: The folder that is read; an output inside it would be read as input next time.
         error: The exception that is raised.
 
@@ -48,7 +51,7 @@ def check_output_folder(
         own: set[str] = set()
         with contextlib.suppress(FacepairsError):
             own.update(files_of(out) if files_of is not None and out.is_dir() else ())
-        others = sorted(set(files_below(out)) - own) if own else []
+        others = sorted(filter(_is_somebodys, set(files_below(out)) - own)) if own else []
         is_allowed = is_free(out) or (bool(own) and not others)
     except (OSError, RuntimeError) as failure:  # RuntimeError: a loop of links, up to Python 3.12
         reason = getattr(failure, "strerror", None) or failure
@@ -149,6 +152,12 @@ def hidden_beside(target: Path, ending: str) -> Path:
 def is_leftover(name: str) -> bool:
     """Return whether a file or folder is hidden, or left by a system: none of a person's photos."""
     return name.startswith(".") or name.casefold() in LEFTOVERS
+
+
+def _is_somebodys(path: str) -> bool:
+    """Return whether a path is none of the files that systems leave in folders which they show."""
+    names = path.casefold().split("/")
+    return not any(name in SHOWN_HERE or name.startswith("._") for name in names)
 
 
 def is_free(out: Path) -> bool:

@@ -2,14 +2,18 @@
 
 import csv
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from processes.command_line import in_process
 
+import facepairs
 from facepairs.data.index import FaceIndex
+from facepairs.gallery.people_folder import write_people_folder
 
 # Drawn people differ little for the included model, so the photos of one person are one photo that
 # was saved again, with other colours or borders.
@@ -116,6 +120,57 @@ def test_people_stay_are_corrected_and_grow(heap, grouped, tmp_path, drawn):
     assert json.loads(again.stdout)["people"] == {"Bea": 7}
 
 
+def test_a_name_that_was_given_away_goes_to_nobody_else(heap, grouped, tmp_path, drawn):
+    out, photos = tmp_path / "people", tmp_path / "photos"
+    shutil.copytree(grouped[0], out)
+    shutil.copytree(heap, photos)
+    (out / "corrections.csv").write_text(
+        "correction,person,to\nname,person_0001,Ann\nsplit,person_0002,b0.jpg\n"
+    )
+    in_process("group", photos, out, check=0)
+    for number in range(2):  # of one who was there once
+        save_again(drawn[2], photos / f"more{number}.jpg", 1 + number)
+    for _ in range(2):
+        result = json.loads(in_process("group", photos, out, "--json", check=0).stdout)
+        assert result["people"]["Ann"] == 4
+        assert "person_0001" not in result["people"]
+        assert len(result["people"]) == 3
+        assert result["notes"] == []
+
+
+def test_photos_that_are_gone_keep_the_folder_as_it_is(heap, grouped, tmp_path):
+    out, photos = tmp_path / "people", tmp_path / "photos"
+    shutil.copytree(grouped[0], out)
+    shutil.copytree(heap, photos)
+    (photos / "b0.jpg").unlink()
+    done = in_process("group", photos, out, "--json", check=2)
+    assert json.loads(done.stdout)["error"]["kind"] == "data"
+    assert (out / "person_0002" / "b0.jpg").exists()
+
+
+def test_photos_that_vanish_while_they_are_grouped_are_listed(heap, tmp_path):
+    photos, out = tmp_path / "photos", tmp_path / "people"
+    shutil.copytree(heap, photos)
+    groups = facepairs.group(photos)
+    (photos / "b0.jpg").unlink()
+    (photos / "party.png").write_bytes(b"no photo")
+    write_people_folder(groups, out)
+    lost = {row["photo"] for row in rows_of(out / "faces.csv") if row["problem"] and row["box"]}
+    assert lost == {"b0.jpg", "party.png"}
+    assert {path.name for path in (out / "person_0002").iterdir()} == {"b1.jpg"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such names")
+def test_names_that_are_not_utf8_are_kept(heap, tmp_path):
+    photos, out = tmp_path / "photos", tmp_path / "people"
+    shutil.copytree(heap, photos)
+    (photos / "b0.jpg").rename(os.fsdecode(os.fsencode(photos) + b"/b\xff.jpg"))
+    first, again = (
+        json.loads(in_process("group", photos, out, "--json", check=0).stdout) for _ in range(2)
+    )
+    assert first["people"] == again["people"] == {"person_0001": 4, "person_0002": 3}
+
+
 def test_the_list_alone(heap, tmp_path):
     table = tmp_path / "faces.csv"
     in_process("group", heap, table, check=0)
@@ -168,7 +223,9 @@ def test_the_page_shows_everybody_and_loads_nothing(grouped):
 
 def test_a_heap_in_which_everybody_looks_alike_gets_a_warning(faces, tmp_path):
     done = in_process("group", faces, tmp_path / "faces.csv", "--json", check=0)
-    assert json.loads(done.stdout)["notes"]  # to the included model, drawn people are alike
+    result = json.loads(done.stdout)
+    assert result["notes"]  # to the included model, drawn people are alike
+    assert not result["expected"]["is_valid"]
 
 
 @pytest.mark.slow

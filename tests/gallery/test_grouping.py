@@ -7,7 +7,7 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
-from facepairs.gallery.grouping import Earlier, certainties, group_faces
+from facepairs.gallery.grouping import Earlier, SimilarPeople, certainties, group_faces
 
 ERRORS = grouping_errors()
 
@@ -63,6 +63,36 @@ def test_earlier_people_stay_and_new_photos_join_them():
     assert groups.person[:4] == ("Ann", "Bob", "Cy", "Cy")
     assert groups.person[4] in ("Ann", "Bob")
     assert groups.person[5] == groups.person[6] == "person_0001"
+
+
+def test_a_face_that_is_found_a_little_elsewhere_keeps_its_name():
+    heap = heap_of([0, 1, 2], ["a.jpg", "a.jpg", "b.jpg"])  # boxes 10 0 8, 20 0 8, 10 0 8
+    earlier = Earlier(
+        {("a.jpg", (11, 1, 8)): "Ann", ("a.jpg", (19, 0, 9)): "Bob", ("b.jpg", (30, 0, 8)): "Cy"}
+    )
+    assert group_faces(heap, ERRORS, earlier=earlier).person == ("Ann", "Bob", "")
+
+
+def test_a_name_that_a_correction_is_about_goes_to_nobody_new():
+    earlier = Earlier(taken=frozenset({"person_0001", "person_0003"}))
+    names = group_faces(heap_of([0, 0, 0, 1, 1]), ERRORS, earlier=earlier).people
+    assert list(names) == ["person_0002", "person_0004"]
+
+
+def test_people_who_get_one_name_become_one():
+    heap = heap_of([0, 0, 1, 1, 2, 2])
+    groups = group_faces(heap, ERRORS)
+    first, second, third = groups.people
+    similar = (SimilarPeople(first, second, 0.2), SimilarPeople(second, third, 0.3))
+    groups = replace(groups, similar=similar, refused=(frozenset({first}),) * 6)
+    named = groups.renamed({first: "Ann", second: "Ann"})
+    assert {name: len(faces) for name, faces in named.people.items()} == {"Ann": 4, third: 2}
+    assert [(pair.one, pair.other) for pair in named.similar] == [("Ann", third)]
+    assert named.refused[0] == {"Ann"}
+    assert named.expected.joined_pairs == 6 + 1
+    wrong = named.expected.wrong_pairs
+    assert 1 - named.expected.precision == pytest.approx(wrong / 7)
+    assert named.certainty == pytest.approx(certainties(heap.embeddings, named.person))
 
 
 def test_a_face_never_joins_somebody_it_does_not_show():
@@ -127,6 +157,14 @@ def test_a_gallery_names_the_people_it_knows(tmp_path):
         rows = np.repeat(verifier.embed([tmp_path / "0.png", tmp_path / "1.png"]), 2, axis=0)
         heap = replace(heap_of([0, 0, 1, 1]), embeddings=rows)
         earlier = Earlier({key(heap, face): name for face, name in enumerate("aabb")})
-        named = name_people(group_faces(heap, ERRORS, 0.5, earlier), gallery)
-    assert named.person[:2] == ("Ann", "Ann")
-    assert set(named.person[2:]) <= {"Ann", "b"}
+        heap_groups = group_faces(heap, ERRORS, 0.5, earlier)
+        named = name_people(heap_groups, gallery)
+        assert named.person[:2] == ("Ann", "Ann")
+        assert set(named.person[2:]) <= {"Ann", "b"}
+        refused = replace(heap_groups, refused=(frozenset({"Ann"}),) * 4)
+        assert name_people(refused, gallery).people.keys() == {"a", "b"}
+        gallery.remove("Ann")
+        gallery.add("../x", [tmp_path / "0.png"], any_quality=True)
+        unnamed = name_people(heap_groups, gallery)
+    assert unnamed.people.keys() == {"a", "b"}
+    assert unnamed.notes

@@ -53,6 +53,14 @@ def test_a_file_that_is_not_on_the_list_keeps_a_folder(tmp_path, name):
         check_output_folder(tmp_path, "a bundle", files_of)
 
 
+@pytest.mark.parametrize("name", [".DS_Store", "deep/Thumbs.db", "._b", "@eaDir/b/small.jpg"])
+def test_what_systems_leave_in_a_folder_does_not_keep_it(tmp_path, name):
+    (tmp_path / "manifest.json").write_text('{"files": ["b"]}')
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).touch()
+    check_output_folder(tmp_path, "a bundle", files_of)
+
+
 def test_an_output_among_the_inputs_is_refused(tmp_path):
     with pytest.raises(BadData, match="lies within the photos"):
         check_output_folder(tmp_path / "photos" / "out", inputs=tmp_path / "photos")
