@@ -38,7 +38,8 @@ def build(
 
     Use the settings of the training (its --config): training refuses a cache of other pairs. A
     cache is written whole or not at all, by threads of this machine or by a --runner. Of several
-    faces, threads take the one that fits the folder, a runner the most prominent one. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
+    faces, threads take the one that fits the folder, a runner the most prominent one. With
+    facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
     with console.waiting("starting TensorFlow"):
         from facepairs.beam.build_cache import build_cache_at

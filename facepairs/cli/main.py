@@ -113,7 +113,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
         }
         command.callback = _checked(command.callback, words, extras, paths, flags)
     for option, (_, kind, text) in EVERYWHERE.items():
-        names = [option, f"everywhere{option.replace('-', '_')}"]  # a command may have one of its own
+        names = [option, f"everywhere{option.replace('-', '_')}"]  # no command's own name
         command.params.append(
             typer.core.TyperOption(param_decls=names, expose_value=False, help=text, **kind)
         )

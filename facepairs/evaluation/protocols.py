@@ -98,8 +98,8 @@ def choose_pairs(
         if not len(people):
             names = " or ".join(model_name(model) for model in models)
             raise NotEnough(
-                f"{names} was trained or calibrated on all {len(known):,} people in {data}; measure "
-                "on other people, or list the pairs",
+                f"{names} was trained or calibrated on all {len(known):,} people in {data}; "
+                "measure on other people, or list the pairs",
                 "pairs",
             ) from None
         raise NotEnough(
