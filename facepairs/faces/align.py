@@ -163,9 +163,7 @@ def chosen_face(faces: list[AlignedFace], position: int | None, name: str) -> Al
         BadConfig: There are fewer faces.
     """
     if position is not None and not 0 <= position < len(faces):
-        raise BadConfig(
-            f"{name}: it shows {counted(len(faces), 'face')}; choose one of them", "face"
-        )
+        raise BadConfig(f"{name}: no such face; it shows {counted(len(faces), 'face')}", "face")
     return faces[position or 0]
 
 

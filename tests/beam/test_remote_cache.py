@@ -51,11 +51,11 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
     assert dict(FILES) == {}
 
 
-def test_a_runner_keeps_nothing(photos, tmp_path, monkeypatch):
+def test_a_runner_keeps_nothing(photos, tmp_path_factory, monkeypatch):
     monkeypatch.setattr(build_cache, "choose_map", lambda runner, options: thread_map)
-    kept = tmp_path / "photos.sqlite"
+    place = tmp_path_factory.mktemp("place")
+    out, kept = place / "cache", place / "photos.sqlite"
     monkeypatch.setenv(PHOTO_CACHE, str(kept))
-    out = tmp_path / "cache"
     build_cache_at(str(photos), str(out), CONFIG, 40, "jpeg", 2, runner="DirectRunner")
     assert (out / MANIFEST).exists()
     assert not kept.exists()
