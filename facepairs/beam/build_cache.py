@@ -82,7 +82,8 @@ def build_cache_at(
         _check_request(faces, folder, pairs, shards)
         index = index_place(faces)
         read = BeamPath(str(faces)).read_file
-        inspect = InspectPhotos(config.align == "landmarks", photo_cache(), read)
+        known = photo_cache() if runner is None else None  # nothing stays on other machines
+        inspect = InspectPhotos(config.align == "landmarks", known, read)
         inspected = ordered_map(inspect, batches(index.names(), BATCH))
         records = collect(inspected, len(index))
         table = PhotoTable.of(records, len(index), config.align)

@@ -37,8 +37,9 @@ def build(
     """Write sampled pairs and their images to TFRecord files.
 
     Use the settings of the training (its --config): training refuses a cache of other pairs. A
-    cache is written whole or not at all, by threads of this machine or by a --runner, with the same
-    bytes. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
+    cache is written whole or not at all, by threads of this machine or by a --runner. Of several
+    faces, threads take the one that fits the folder, a runner the most prominent one. With
+    facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
     with console.waiting("starting TensorFlow"):
         from facepairs.beam.build_cache import build_cache_at
@@ -70,9 +71,9 @@ def forget(json: Json = False) -> None:
 
     It is found again when it is needed. Galleries, scores and bundles stay.
     """
-    from facepairs.faces.photo_cache import photo_cache
+    from facepairs.faces.photo_cache import PhotoCache, cache_file
 
-    cache = photo_cache()
-    deleted = cache.forget()
-    values = {"photo_cache": str(cache.path), "deleted": deleted, "schema": 1}
-    print_result(json, values, [("deleted" if deleted else "nothing at", str(cache.path))])
+    file = cache_file()
+    deleted = PhotoCache(file).forget()
+    values = {"photo_cache": str(file), "deleted": deleted, "schema": 1}
+    print_result(json, values, [("deleted" if deleted else "nothing at", str(file))])

@@ -27,7 +27,8 @@ def evaluate(
     protocol: Annotated[
         Literal["heldout", "view1", "view2"] | None,
         Option(
-            help="Which pairs; view2: the included model and TOML files. [default: as the bundle was trained]"
+            help="Which pairs; view2 with the included model and TOML files only. "
+            "[default: as the bundle was trained]"
         ),
     ] = None,
     lists: Lists = None,

@@ -133,7 +133,8 @@ def add(
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
     """Print what became of photos, and exit with 1 if some were refused."""
     lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
-    lines += [f"not enrolled: {one.error}" for one in enrolment.refused]
+    errors = (one.error.replace(" (any_quality)", " (--any-quality)") for one in enrolment.refused)
+    lines += [f"not enrolled: {error}" for error in errors]
     log_first(lines)
     people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
     rows = [

@@ -106,15 +106,16 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     children = getattr(command, "commands", {})
     if not children:
         extras = NEEDS.get(" ".join(words[1:]), NEEDS.get(words[1], ()))
-        flags = {
+        flags = {option[2:].replace("-", "_"): option for option in EVERYWHERE}
+        flags |= {
             one.name: one.opts[0] if one.param_type_name == "option" else one.human_readable_name
             for one in command.params
         }
-        flags |= {option[2:].replace("-", "_"): option for option in EVERYWHERE}
         command.callback = _checked(command.callback, words, extras, paths, flags)
     for option, (_, kind, text) in EVERYWHERE.items():
+        names = [option, f"everywhere{option.replace('-', '_')}"]  # no command's own name
         command.params.append(
-            typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
+            typer.core.TyperOption(param_decls=names, expose_value=False, help=text, **kind)
         )
     for name, child in children.items():
         _complete(child, (*words, name))

@@ -94,7 +94,10 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         advice = f"; --root names the folder that the paths in {pairs} count from"
         advice = advice if 0 < report.images == report.images_failed else ""
-        yield f"warning: {counts} could not be scored; see column error of {out}{advice}"
+        yield (
+            f"warning: {counts} could not be scored, first: {report.first_error} (column error of "
+            f"{out}){advice}"
+        )
     if report.same_content:
         yield (
             f"warning: {counted(report.same_content, 'pair')} of a photo and itself or a copy "

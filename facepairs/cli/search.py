@@ -50,10 +50,10 @@ def search(
 ) -> None:
     """Find a person in a folder of photos.
 
-    The best matches come first. The most prominent face of A is compared with every face of every
-    photo; of each photo, the most similar face counts. The more faces, the more strangers match by
-    chance: the result says how many to expect, and unless a threshold is given, it is raised until
-    at most one is expected.
+    The best matches come first. The most prominent face of A is compared with every face that is
+    found; of each photo, the most similar face counts. Small faces of large group photos may be
+    missed. The more faces, the more strangers match by chance: the result says how many to expect,
+    and unless a threshold is given, it is raised until at most one is expected.
 
     Exit codes: 0 done, 1 done but some photos could not be used, 2 an error.
     """

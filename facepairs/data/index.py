@@ -276,7 +276,7 @@ def spellings(name: str) -> list[str]:
     return [name, normalize("NFC", name), normalize("NFD", name)]
 
 
-def find_file(root: Path | str, name: str) -> Path:
+def find_file(root: Path | str, name: str | os.PathLike[str]) -> Path:
     """Return the file of a name from a list, which may be written as on another system.
 
     Where there is no file of exactly this name, `\\` is tried as `/`, and each part in any Unicode
@@ -286,7 +286,7 @@ def find_file(root: Path | str, name: str) -> Path:
     if os.path.lexists(path):
         return path
     found = Path()
-    for part in Path(root, name.strip().replace("\\", "/")).parts:
+    for part in Path(root, os.fspath(name).strip().replace("\\", "/")).parts:
         ways = (found / spelling for spelling in spellings(part))
         found = next(filter(os.path.lexists, ways), found / part)
     return found if os.path.lexists(found) else path

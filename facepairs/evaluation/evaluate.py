@@ -212,6 +212,7 @@ def evaluate(
     score_sources, folder = find_sources(words)
     for_models = {
         "protocol": protocol,
+        "lists": lists,
         "pairs": pairs,
         "out": scores_out,
         "identification": identification,

@@ -62,13 +62,13 @@ class AlignedFace:
     hints: tuple[Hint, ...] = ()
     number: int = 1
 
-    def describe(self, chosen: str = "") -> str:
-        """Return in words what the network sees; `chosen` says why this one of several faces."""
+    def describe(self) -> str:
+        """Return in words what the network sees."""
         if self.face is None:
             return "the whole image"
         side, roll_deg = round(self.face.side_px), self.face.roll_deg
         turned = f", turned by {abs(roll_deg):.0f} degrees" if abs(roll_deg) >= LEVEL_DEG else ""
-        chosen = chosen or (f"number {self.number}" if self.number > 1 else "the most prominent")
+        chosen = f"number {self.number}" if self.number > 1 else "the most prominent"
         others = f", {chosen} of {self.faces}" if (self.faces or 0) > 1 else ""
         return f"face of {side} x {side} pixels{turned}{others}"
 
@@ -76,10 +76,6 @@ class AlignedFace:
     def box(self) -> list[int] | None:
         """The square around the face, see `box_of`; None without a face."""
         return None if self.face is None else box_of(self.face)
-
-    def describe_box(self) -> str:
-        """Return in words where the face is."""
-        return "{0},{1} {2}x{2}".format(*self.box) if self.box else "the whole image"
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict: box [left, top, side], landmarks, score, roll_deg, faces, hints."""
@@ -142,6 +138,19 @@ def usable_faces(found: list[Face], name: str) -> list[Face]:
     return large_enough(found)
 
 
+def known_face(record: PhotoRecord, position: int, name: str) -> Face:
+    """Return one of the faces that are large enough, by its position from 0.
+
+    Raises:
+        NoFace: There is no such face, or not any more: the photo has changed.
+        TooSmallFace: All are smaller than MIN_FACE_PX.
+    """
+    faces = usable_faces(record.found, name)
+    if position >= len(faces):
+        raise NoFace(f"{name}: changed since its faces were found; run it again")
+    return faces[position]
+
+
 def chosen_face(faces: list[AlignedFace], position: int | None, name: str) -> AlignedFace:
     """Return one face of a photo.
 
@@ -154,10 +163,7 @@ def chosen_face(faces: list[AlignedFace], position: int | None, name: str) -> Al
         BadConfig: There are fewer faces.
     """
     if position is not None and not 0 <= position < len(faces):
-        raise BadConfig(
-            f"{name}: it shows {counted(len(faces), 'face')}, none at position {position}; "
-            "positions count from 0"
-        )
+        raise BadConfig(f"{name}: no such face; it shows {counted(len(faces), 'face')}", "face")
     return faces[position or 0]
 
 
@@ -190,7 +196,7 @@ def crop_known(photo: Photo, record: PhotoRecord, spec: CropSpec, position: int 
     """
     if record.faces is None:
         return crop_photo(photo, spec)
-    face = usable_faces(record.found, photo.name)[position]
+    face = known_face(record, position, photo.name)
     return warp_photo(photo, fit_crop(face.landmarks, spec), spec.crop_px)
 
 

@@ -124,10 +124,25 @@ class PhotoCache:
             self._do(insert)
 
     def forget(self) -> bool:
-        """Delete everything that was kept; return whether there was a file."""
+        """Delete everything that was kept; return whether there was a file.
+
+        Raises:
+            BadData: The file cannot be deleted, or is something else.
+        """
         with self._lock:
             self._close()
-            return self.path is not None and is_own(self.path) and _delete(self.path)
+            if self.path is None:
+                return False
+            try:
+                self.path.stat()
+                if not is_own(self.path):
+                    raise BadData(f"{self.path}: no cache of photos, or not readable; not deleted")
+                _delete(self.path)
+            except FileNotFoundError:
+                return False
+            except OSError as error:
+                raise BadData(f"{self.path}: not deleted: {error.strerror}") from None
+            return True
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -183,7 +198,8 @@ class PhotoCache:
             return
         self._renewed = True
         _log.warning("%s: damaged (%s); it is made anew", self.path, error)
-        _delete(self.path)
+        with contextlib.suppress(OSError):
+            _delete(self.path)
 
 
 def _prepare(path: Path) -> None:
@@ -192,6 +208,8 @@ def _prepare(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if not is_own(path):
         raise OSError(0, "no photo cache of facepairs")
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
 
 
 def is_own(path: Path) -> bool:
@@ -206,13 +224,9 @@ def is_own(path: Path) -> bool:
     return not head or (head.startswith(MAGIC) and head[MARK_AT] == MARK.to_bytes(4))
 
 
-def _delete(path: Path) -> bool:
-    deleted = False
-    for file in (path.with_name(f"{path.name}-journal"), path):
-        with contextlib.suppress(OSError):
-            file.unlink()
-            deleted = True
-    return deleted
+def _delete(path: Path) -> None:
+    path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+    path.unlink()
 
 
 def photo_cache() -> PhotoCache:

@@ -9,8 +9,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from facepairs.errors import BadImage
-from facepairs.faces.align import chosen_face
-from facepairs.faces.face_problem import large_enough
+from facepairs.faces.align import chosen_face, known_face
 from facepairs.faces.hints import Hint, face_hints
 from facepairs.images.photo import content_of, open_photo, read_checked
 from facepairs.verification.photos import FaceInPhoto, PhotoReader, SeenPhoto
@@ -137,7 +136,7 @@ class EnrolPhotos:
                 return result._replace(put_off=True), nothing
             poor = [hint.text for hint in hints if hint.kind in POOR]
             if poor and not self.any_quality:
-                raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo")
+                raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo", "any_quality")
         except BadImage as error:
             return result._replace(problem=str(error)), nothing
         return result._replace(faces=faces), seen
@@ -156,7 +155,7 @@ class EnrolPhotos:
             raise seen.error
         assert seen.record
         if other:
-            hints = face_hints(open_photo(data, name), large_enough(seen.record.found)[other])
+            hints = face_hints(open_photo(data, name), known_face(seen.record, other, name))
             return seen, hints, len(seen.record.found)
         return seen, seen.record.hints, len(seen.record.faces or ()) or 1
 

@@ -147,7 +147,8 @@ def average_linkage(
         evidence: How much the height of few pairs is raised; with 0 it is the distance.
 
     Returns:
-        The merges: the same as SciPy's `linkage(…, "average")` has up to that distance.
+        The merges up to that distance. With evidence 0 and no pairs kept apart they are those of
+        SciPy's `linkage(…, "average")`.
     """
     first = np.arange(len(embeddings)) if start is None else np.asarray(start, np.int64)
     groups = int(first.max(initial=-1)) + 1

@@ -108,9 +108,8 @@ def draw_overlay(
     title, colour, details = _headline(comparison)
     width = 2 * COLUMN_PX + 3 * GAP_PX
     lines = [part for line in details for part in _wrap(line, width - 2 * GAP_PX)]
-    chosen = "" if isinstance(comparison, NoVerdict) else comparison.chosen
     sides = (left, comparison.left), (right, comparison.right)
-    columns = [_draw_column(photo, face, chosen) for photo, face in sides]
+    columns = [_draw_column(photo, face) for photo, face in sides]
     photos_px = max(column.photo.height for column in columns)
     top = 2 * GAP_PX + TITLE_PX + LINE_PX * len(lines)
     height = top + photos_px + CROP_PX + 2 * GAP_PX
@@ -146,7 +145,7 @@ def _headline(comparison: Verdict | NoVerdict) -> tuple[str, tuple[int, int, int
     return comparison.words, COLOURS[comparison.same], details
 
 
-def _draw_column(source: ImageSource, aligned: AlignedFace | None, chosen: str) -> _Column:
+def _draw_column(source: ImageSource, aligned: AlignedFace | None) -> _Column:
     try:
         photo = open_photo(source)
         faces = search_photo(photo, every=True) if aligned is None else []
@@ -170,7 +169,7 @@ def _draw_column(source: ImageSource, aligned: AlignedFace | None, chosen: str) 
         _mark(picture, aligned.face.scaled(factor))
     crop = Image.fromarray(aligned.crop).resize((CROP_PX, CROP_PX), Image.Resampling.BICUBIC)
     hints = [hint.text for hint in aligned.hints]
-    return _Column(picture, crop, ["the model saw this:", aligned.describe(chosen), *hints])
+    return _Column(picture, crop, ["the model saw this:", aligned.describe(), *hints])
 
 
 def _mark(picture: Image.Image, face: Face) -> None:

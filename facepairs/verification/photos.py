@@ -97,7 +97,7 @@ class SeenPhoto(NamedTuple):
     def box(self) -> list[int] | None:
         """The square around the face, see `faces.align.box_of`; None without one."""
         faces = large_enough(self.record.found) if self.record else []
-        return box_of(faces[self.face]) if faces else None
+        return box_of(faces[self.face]) if self.face < len(faces) else None
 
 
 @dataclass(frozen=True)

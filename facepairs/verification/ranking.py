@@ -135,7 +135,7 @@ def rank_folder(
     folder: Path,
     point: OperatingPoint | None = None,
 ) -> Ranking:
-    """Compare the most prominent face of a photo with every face of all other photos of a folder.
+    """Compare the most prominent face of a photo with the faces found in all others of a folder.
 
     Files count by their suffix; links are followed, and leftovers of systems skipped.
 

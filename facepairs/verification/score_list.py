@@ -61,6 +61,7 @@ class PairsReport:
             calibrated, as the folders of the photos name them.
         same: Pairs that were accepted; None without a threshold.
         seconds: Duration of the run.
+        first_error: What is wrong with the first row without a score.
     """
 
     pairs: int
@@ -73,6 +74,7 @@ class PairsReport:
     same_content: int = 0
     pairs_with_known_people: int = 0
     seconds: float = 0.0
+    first_error: str = ""
 
 
 def score_list(
@@ -198,6 +200,7 @@ class ListScoring:
             problems = dict.fromkeys(str(one.error) for one in (left, right) if one.error)
             error = row.error or "; ".join(problems)
             report.failed += bool(error)
+            report.first_error = report.first_error or error
             cells = [face_cells(one) for one in (left, right)]
             if not error and left.digest == right.digest:
                 report.same_content += 1

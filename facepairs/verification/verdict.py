@@ -82,11 +82,6 @@ class Verdict:
         likely = self.probability is not None and self.probability >= 0.5
         return "not confirmed" if likely else "different people"
 
-    @property
-    def chosen(self) -> str:
-        """Why these faces of the photos were compared, if not by choice: `the most similar`."""
-        return "the most similar" if self.comparisons > 1 else ""
-
     def describe_probability(self) -> str:
         """Return the probability and its prior in words: `0.970 (at equal priors)`."""
         if self.comparisons > 1:
@@ -135,7 +130,7 @@ def verdict_rows(verdict: Verdict) -> Rows:
     return [
         ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
         *detail_rows(verdict),
-        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
+        *((name, face.describe()) for name, face in sides if face),
     ]
 
 

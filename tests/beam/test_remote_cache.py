@@ -11,6 +11,7 @@ from storage.memory_files import FILES
 
 from facepairs.beam import build_cache
 from facepairs.beam.build_cache import build_cache_at, upload_shard
+from facepairs.choices import PHOTO_CACHE
 from facepairs.config import TrainConfig
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import MANIFEST
@@ -48,6 +49,16 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
     with pytest.raises(BadData, match="changed since the folder was read"):
         build(photos, out)
     assert dict(FILES) == {}
+
+
+def test_a_runner_keeps_nothing(photos, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(build_cache, "choose_map", lambda runner, options: thread_map)
+    place = tmp_path_factory.mktemp("place")
+    out, kept = place / "cache", place / "photos.sqlite"
+    monkeypatch.setenv(PHOTO_CACHE, str(kept))
+    build_cache_at(str(photos), str(out), CONFIG, 40, "jpeg", 2, runner="DirectRunner")
+    assert (out / MANIFEST).exists()
+    assert not kept.exists()
 
 
 def test_errors_name_the_remote_folders(photos):

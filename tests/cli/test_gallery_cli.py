@@ -115,6 +115,10 @@ def test_no_face_and_no_verdict(drawn, place, tmp_path):
     assert f"not enrolled: {gray}" in done.stderr
     bundle = tiny_bundle(tmp_path / "b", "embedding", alignment="landmarks-5").folder
     other = ("--bundle", bundle)
+    small = tmp_path / "small.png"
+    Image.open(face).resize((80, 80)).save(small)
+    done = gallery("add", tmp_path / "g", "--name", "Ann", small, *other, check=1)
+    assert "--any-quality" in done.stderr
     gallery("add", tmp_path / "g", "--name", "Ann", face, "--any-quality", *other, check=0)
     done = gallery("identify", tmp_path / "g", face, *other, check=3)
     assert done.stdout.startswith("person     none")

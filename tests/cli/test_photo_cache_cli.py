@@ -59,7 +59,7 @@ def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, 
     before = file.read_bytes()
     in_process(*score(pairs, outs[1]), *here, check=0)
     assert file.read_bytes() == before
-    done = in_process("cache", "forget", f"--cache={file}", "--json", check=0)
+    done = in_process("cache", "forget", f"--cache={file}", "--no-cache", "--json", check=0)
     assert json.loads(done.stdout)["deleted"]
     assert not list(file.parent.iterdir())
     assert not json.loads(in_process("cache", "forget", *here, "--json", check=0).stdout)["deleted"]

@@ -68,6 +68,7 @@ REFUSED = [
     (("evaluate", "none", "faces"), "bundle"),
     (("evaluate", "scores.csv", "--skip-bad"), "config"),
     (("evaluate", "scores.csv", "--pairs", "pairs.csv"), "config"),
+    (("evaluate", "scores.csv", "--lists", "empty"), "config"),
     (("evaluate", "scores.csv", "--report", "report.pdf"), "config"),
     (("evaluate", "default", URL), "data"),
     (("evaluate", "default", "faces", "--report", URL), "data"),

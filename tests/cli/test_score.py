@@ -38,6 +38,7 @@ def test_pairs(words, cosine_bundle, noise, tmp_path):
     assert "warning: 1 of 4 pairs" in done.stderr
     assert f"written: {out}" in done.stderr
     rows = rows_of(out)
+    assert rows[1]["error"] in done.stderr
     assert [bool(row["error"]) for row in rows] == [False, True, False, False]
     assert [row["genuine"] for row in rows] == ["1", "0", "0", "yes"]
     single = Verifier.load(cosine_bundle).verify(noise / "0.png", noise / "1.png")

@@ -30,6 +30,7 @@ from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.decisions import halves
 from facepairs.evaluation.fitting import calibrate as fit_calibration
 from facepairs.evaluation.metrics.intervals import clopper_pearson
+from facepairs.evaluation.protocols import choose_pairs
 from facepairs.verification.verifier import Verifier
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -77,6 +78,8 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
     assert [entry.max_fmr for entry in new.thresholds] == [0.1, 0.01, 0.001]
     assert new.raw["calibrated"]["people"] == 24
+    with pytest.raises(NotEnough, match=f"{new.folder} .* 24 people"):
+        choose_pairs([new], faces)
     assert result.notes == []
     assert result.former.threshold == bundle.threshold
     assert not result.kept_former

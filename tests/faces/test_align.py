@@ -11,12 +11,14 @@ from facepairs.faces.align import (
     FaceCells,
     align_faces,
     crop_known,
+    known_face,
     unaligned_face,
 )
 from facepairs.faces.face_problem import MIN_FACE_PX
 from facepairs.faces.inspection import inspect_content
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import open_photo
+from facepairs.verification.photos import SeenPhoto
 
 SPEC = CropSpec(250, 128)
 GREY_LEVELS = 14  # mean difference of crops of one face that was scaled and turned
@@ -75,6 +77,13 @@ def test_a_photo_without_a_face_is_refused_by_name(name):
     for cut in (align_faces, from_record):
         with pytest.raises(NoFace, match=r"^the photo: "):
             cut(encoded(picture, "PNG"), SPEC, "the photo")
+
+
+def test_a_face_that_a_changed_photo_no_longer_shows_is_refused_by_name(drawn):
+    record = inspect_content(drawn[0].read_bytes(), True)
+    with pytest.raises(NoFace, match=r"^the photo: "):
+        known_face(record, 1, "the photo")
+    assert SeenPhoto("the photo", record=record, face=1).box is None
 
 
 def from_record(data, spec, name="image"):

@@ -88,6 +88,9 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
     scores = verifier.score_images(photos, everyone, everyone, errors=errors)
     assert np.isnan(scores).tolist() == [False] * 6 + [True] * 3
     assert sorted(errors) == [6, 7, 8]
+    missing = dict[int, str]()
+    verifier.score_images([photos[0], photos[0] / "none"], [0], [1], errors=missing)
+    assert list(missing) == [1]
     assert "no face found" in errors[6]
     assert "brows to the chin" in errors[7]
 

@@ -16,7 +16,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
-from facepairs.faces.face_problem import large_enough
+from facepairs.faces.align import known_face
 from facepairs.faces.inspection import InspectPhotos, inspect_photos
 from facepairs.faces.photo_cache import photo_cache
 from facepairs.faces.photo_table import PhotoTable
@@ -67,7 +67,7 @@ def _with_fitting_faces(index: FaceIndex, table: PhotoTable) -> PhotoTable:
     inspect = InspectPhotos(True, photo_cache(), partial(read_below, index.root))
     for image, face in faces.chosen.items():
         (record,) = inspect([index.name(image)])
-        landmarks[image] = large_enough(record.found)[face].landmarks
+        landmarks[image] = known_face(record, face, str(index.path(image))).landmarks
     return replace(table, landmarks=landmarks)
 
 
