@@ -1,8 +1,8 @@
 """`Training`: a network, its optimizer, its data, and how far it has got.
 
 RUN/checkpoints/ holds its state after the last finished epoch, in the format of
-`tf.train.Checkpoint`: head, objective, optimizer, the weights of the best epoch, and the position
-as JSON.
+`tf.train.Checkpoint`: the network's weights, the optimizer, the weights of the best epoch, and the
+position as JSON.
 """
 
 import time
@@ -125,8 +125,8 @@ class Training:
         if self.chooses_epoch or self.data.config.init:
             self.best = [tf.Variable(np.asarray(v)) for v in self.network.variables]
         self._checkpoint = tf.train.Checkpoint(
-            head=self.network.head,
-            objective=self.network.objective,
+            # By name, because TensorFlow does not find the weights of layers within layers.
+            weights=list(self.network.variables),
             optimizer=self.optimizer,
             best=self.best,
             position=tf.Variable("", dtype=tf.string),

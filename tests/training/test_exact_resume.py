@@ -4,6 +4,7 @@
 """
 
 import json
+import shutil
 
 import pytest
 from processes import ctrl_c
@@ -97,3 +98,15 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert (again.epoch, again.val_auc) == (report["epoch"], report["val_auc"])
     assert learned(out) == learned(tmp_path / "whole")
     assert mean_losses(out) == pytest.approx(mean_losses(tmp_path / "whole"), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_a_finished_training_of_a_fitted_backbone_exports_the_same_again(faces, tmp_path):
+    """What is fitted and not trained, the mixture of descriptors, is in the checkpoint, too."""
+    out, bundle = tmp_path / "run", tmp_path / "run/bundle"
+    words = ("train", faces, "--out", out)
+    in_process(*words, "--model", "siamese-small", "--epochs", "1", check=0)
+    before = Bundle.open(bundle).measured
+    shutil.rmtree(bundle)
+    in_process(*words, "--resume", check=0)
+    assert Bundle.open(bundle).measured == before
