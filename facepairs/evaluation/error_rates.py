@@ -135,7 +135,7 @@ def group_errors(
             "Person_Name/photo.jpg",
             "groups",
         )
-    left, right = ([person_name(name) for name in side] for side in (scores.left, scores.right))
+    left, right = ([person_name(name) for name in side] for side in scores.sides)
     rows = errors_by_group(
         groups.pairs_within(left, right), scores.genuine, accepted, scores.people
     )

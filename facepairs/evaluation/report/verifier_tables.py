@@ -256,7 +256,6 @@ def _decided_at(summary: Summary) -> str:
 
 
 def _folds_table(one: Measurement) -> Table:
-    people = {fold.fold: fold.people.get("training") for fold in one.origin.folds}
     folds = one.summary.true_folds
     rows = [
         {
@@ -266,7 +265,6 @@ def _folds_table(one: Measurement) -> Table:
             "genuine pairs missed": missed,
             "pairs": pairs,
             "threshold": fold.threshold,
-            "training people": people.get(int(fold.name)),
         }
         for fold, (passed, missed, pairs) in zip(folds, map(wrong_pairs, folds), strict=True)
         if len(folds) > 1
