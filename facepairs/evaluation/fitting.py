@@ -15,7 +15,7 @@ from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import parts_of
-from facepairs.evaluation.error_rates import errors_by_group
+from facepairs.evaluation.error_rates import cluster_errors
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.intervals import (
     clopper_pearson,
@@ -90,10 +90,7 @@ def calibrate(
         promise=default_promise(rows, curve.threshold, errors),
         errors=errors,
     )
-    if cluster is None or lookalike is None:
-        return result
-    groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
-    clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
+    clusters = cluster_errors(cluster, labels, scores >= result.decided_at, people)
     return msgspec.structs.replace(
         result, errors=msgspec.structs.replace(errors, clusters=clusters)
     )
@@ -260,11 +257,11 @@ def default_promise(
     The first of `PROMISES` that the pairs support, that is stricter than the balanced threshold,
     and that still accepts most genuine pairs.
     """
+    thresholds = {row.max_fmr: row.threshold for row in rows}
     for promise in PROMISES:
-        for row in rows:
-            if row.max_fmr != promise or row.threshold is None or row.threshold < balanced:
-                continue
-            missed = errors.at(row.threshold).fnmr
+        threshold = thresholds.get(promise)
+        if threshold is not None and threshold >= balanced:
+            missed = errors.at(threshold).fnmr
             if missed is not None and missed.value <= MOST_MISSED:
                 return promise
     return None

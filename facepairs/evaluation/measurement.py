@@ -14,7 +14,6 @@ from facepairs.bundles.rates import (
     BALANCED,
     FILE,
     GIVEN,
-    HasThresholds,
     OperatingPoint,
     operating_point,
 )
@@ -34,12 +33,14 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import MOST_PROMINENT, ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
-from facepairs.evaluation.sources.crossval_result import (
+from facepairs.evaluation.sources.find import (
+    RESULT,
+    SCORES,
     CrossvalResult,
+    ScoreSource,
     read_alignment,
     read_result,
 )
-from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.known_people import known_in_file
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.extras import require_extras
@@ -208,12 +209,15 @@ def measure_model(
     scores = scored.table()
     from_model = None if selection.protocol == "view2" else model
     own = from_model.threshold if from_model else None
-    decided = decide(scores.genuine, scores.score, own, scores.fold)
+    decisions = [decide(scores.genuine, scores.score, own, scores.fold)]
+    promises = [one for one in model.thresholds if from_model and one.threshold is not None]
+    promises.sort(key=lambda one: one.threshold or 0)
+    decisions += [decide_at(scores.score, promise) for promise in promises]
     point = operating_point(model)
     measured = _measure(
         source,
         scores,
-        [decided, *(_promises(from_model, scores.score) if from_model else [])],
+        decisions,
         from_model.calibration if from_model else None,
         point.name if own is not None else None,
         groups=groups,
@@ -236,12 +240,6 @@ def measure_model(
             made_by, threshold=None, balanced_threshold=None, calibration=None
         )
     return replace(measured, provenance=made_by)
-
-
-def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
-    """Return the decisions at a model's promises, from lenient to strict."""
-    points = [point for point in model.thresholds if point.threshold is not None]
-    return [decide_at(score, point) for point in sorted(points, key=lambda one: one.threshold or 0)]
 
 
 def _measure(
@@ -285,7 +283,9 @@ def _measure(
             probability = cross_fitted_probability(genuine, score, scores.fold, alike)
     decided = decisions[0]
     default = next((one for one in decisions if one.point.name == verify_point), decided)
-    clusters = cluster_errors(scores, default.accepted) if by_cluster else {}
+    clusters = cluster_errors(
+        cluster if by_cluster else None, genuine, default.accepted, scores.people
+    )
     rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
     return Measurement(
         name=source.name,

@@ -100,20 +100,6 @@ class ScoreTable:
             )
         return lines
 
-    def take(self, order: Ints | Bools) -> "ScoreTable":
-        """Return the pairs at these places, int64[M] in that order, or those of a mask, bool[N]."""
-        places = np.arange(len(self))[order]
-        left, right = (StringTable(side[k] for k in places.tolist()) for side in self.sides)
-        return ScoreTable(
-            left,
-            right,
-            self.genuine[places],
-            self.fold[places],
-            self.score[places],
-            None if self.cluster is None else self.cluster[places],
-            None if self.decision is None else self.decision[places],
-        )
-
 
 def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:
     """Write a scores file, completely or not at all; `read_scores` reads the same values back.

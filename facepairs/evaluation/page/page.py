@@ -75,8 +75,8 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
         render_figure=_render_figure,
         several=len(found) > 1,
-        headlines=_headlines(found),
-        origins=_origins(found),
+        headlines=_headlines(found[0]) if len(found) == 1 else [],
+        origins=[f"{one.name}: scores {provenance_text(one)}" for one in found],
         created=history.rows[0][1].text,
         people=found[0].summary.people,
         tables=tables,
@@ -93,14 +93,6 @@ def _dataset(evaluation: Evaluation) -> str:
     return f"{evaluation.data.resolve().name}, {pairs}"
 
 
-def _origins(found: tuple[Measurement, ...]) -> str:
-    """Return where the scores come from; of several verifiers, whose are of unknown origin."""
-    if len(found) == 1:
-        return f"Scores {provenance_text(found[0])}"
-    unknown = [one.name for one in found if one.summary.scored_by is None]
-    return f"Scores of unknown origin: {_joined(unknown)}" if unknown else ""
-
-
 def _joined(names: list[str]) -> str:
     """Return names as "a, b and c"."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
@@ -112,25 +104,19 @@ def _render_figure(figure: Figure) -> str:
     return inline_svg(figure.figure, figure.key, label)
 
 
-def _headlines(found: tuple[Measurement, ...]) -> list[Headline]:
-    """Return the figures of a single verifier, or the accuracy of each of several."""
-    cards = []
-    for one in found:
-        summary, point = one.summary, one.summary.default_point
-        decided = f"as verify decides ({point.label})" if summary.verify_point else point.label
-        differs = point is not summary.point
-        rates = [
-            (name, rate) for name, rate in error_rates(point.errors).items() if rate is not None
-        ]
-        label, notes = accuracy_label(summary).lower(), [accuracy_note(summary)]
-        if len(found) > 1:
-            label = f"{one.name}: {label}"
-            notes.append(f"{decided}: " + ", ".join(f"{share(r)} {name}" for name, r in rates))
-        elif differs:
-            notes.append(summary.point.label)
-        accuracy = summary.balanced_accuracy
-        cards.append(Headline(label, share(accuracy), notes, accuracy.value))
-        for name, rate in rates if len(found) == 1 else []:
-            below = [f"95 % interval {interval(rate)}", *([decided] if differs else [])]
-            cards.append(Headline(name, share(rate), below, rate.value))
-    return cards
+def _headlines(one: Measurement) -> list[Headline]:
+    """Return the accuracy and the errors of a verifier."""
+    summary, point = one.summary, one.summary.default_point
+    label, accuracy = accuracy_label(summary).lower(), summary.balanced_accuracy
+    measured_at, decided = [], []
+    if point is not summary.point:
+        measured_at, decided = [summary.point.label], [f"as verify decides ({point.label})"]
+    first = [accuracy_note(summary), *measured_at]
+    return [
+        Headline(label, share(accuracy), first, accuracy.value),
+        *(
+            Headline(name, share(rate), [f"95 % interval {interval(rate)}", *decided], rate.value)
+            for name, rate in error_rates(point.errors).items()
+            if rate is not None
+        ),
+    ]

@@ -11,7 +11,7 @@ from facepairs.evaluation.metrics.reliability import reliability_curve
 from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
 from facepairs.evaluation.report.table import percent
-from facepairs.evaluation.report.verifier_tables import threshold_range
+from facepairs.evaluation.report.verifier_tables import thresholds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,16 +144,16 @@ def _histogram(one: Measurement, place: int) -> Figure:
     shown = [point for point in points if point in (points[0], summary.default_point)]
     for point, line in zip(shown, style.DASHES[1:], strict=False):
         fmr, fnmr = (percent(rate).text for rate in error_values(point))
-        text = f"{point.label}: {fmr} of strangers pass, {fnmr} of genuine missed"
-        for at in sorted(set(threshold_range(summary, point) or ())):
+        text = f"{point.label}: {fmr} pass, {fnmr} missed"
+        for at in thresholds_of(summary, point):
             axes.axvline(at, color=style.INK, linestyle=line, linewidth=1.1, label=text)
             text = ""
     axes.set(xlabel="score: higher is more alike", ylabel="share of the pairs")
     axes.yaxis.set_major_formatter(style.percent_tick)
     figure.legend(loc="outside upper left")
     caption = (
-        "Pairs by score. A black line is a threshold: pairs at or above it are accepted. Two of "
-        "one kind are the lowest and the highest of the folds' thresholds."
+        "Pairs by score. A black line is a threshold, at which strangers pass and genuine pairs "
+        "are missed; two of one kind are the lowest and the highest of the folds' thresholds."
     )
     return Figure(f"scores-{place}", "Scores and errors", caption, figure)
 

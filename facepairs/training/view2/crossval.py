@@ -26,8 +26,13 @@ from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
-from facepairs.evaluation.sources.crossval_result import CrossvalResult, FoldTraining
-from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
+from facepairs.evaluation.sources.find import (
+    RESULT,
+    SCORES,
+    CrossvalResult,
+    FoldTraining,
+    ScoreSource,
+)
 from facepairs.evaluation.summary import Summary
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.support import console

@@ -230,7 +230,7 @@ def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
     found, reader = grouped
     text = " ".join("".join(reader.text).split())
     assert "scores.csv on scores.csv" not in text
-    assert "Scores of unknown origin" in text
+    assert "scores of unknown origin" in text
     errors = found.summary.default_point.errors
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")

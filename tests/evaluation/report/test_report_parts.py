@@ -106,15 +106,6 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
         measure_scores(ScoreSource("view2", str(folder), "siamese"))
 
 
-def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):
-    path = tmp_path / "scores.csv"
-    write_scores(path, invented())
-    found = measure_scores(ScoreSource("scores", str(path), "scores"))
-    assert found.probability is not None
-    assert found.refitted
-    assert 0 <= found.probability.min() <= found.probability.max() <= 1
-
-
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "Person_00/../../secret.png"])
 def test_names_that_lead_out_of_the_folder_are_missing(tmp_path, name):
     root = draw_photos(tmp_path / "photos")
