@@ -20,7 +20,7 @@ def train_and_evaluate() -> float:
     losses = [loss for row in run.history if (loss := row["loss"]) is not None]
     evaluation = facepairs.evaluate([run.bundle, run.verifier(), "default"], "photos")
     assert_type(evaluation, facepairs.Evaluation)
-    evaluation.plot("det").figure.savefig("det.png")
+    evaluation.figures()["det"].figure.savefig("det.png")
     return min(losses) + evaluation.summary.auc.value
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, OperatingPoint
-from facepairs.errors import NotEnough
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
+from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.thresholds import best_threshold
 
 
@@ -152,7 +152,9 @@ def parts_of(genuine: Bools, fold: npt.ArrayLike | None = None) -> tuple[Ints, b
     Raises:
         BadData: `fold` does not have one number for each pair.
     """
-    folds = check_folds(fold, len(genuine))
+    folds = np.zeros(len(genuine), np.int64) if fold is None else np.asarray(fold, np.int64)
+    if folds.shape != genuine.shape:
+        raise BadData(f"there are {len(folds):,} folds; give one number for each of the pairs")
     if len(np.unique(folds)) > 1:
         return folds, True
     return halves(genuine), False

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
@@ -11,7 +12,6 @@ from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
 from facepairs.evaluation.metrics.intervals import bootstrap, exact_interval, share_of, wider
 from facepairs.evaluation.scores import ScoreTable
-from facepairs.support.words import counted
 
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
 
@@ -101,19 +101,25 @@ def errors_by_group(
     return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 
 
-def cluster_errors(scores: ScoreTable, accepted: Bools) -> dict[str, Errors]:
+def cluster_errors(
+    cluster: npt.NDArray[np.integer] | None,
+    genuine: Bools,
+    accepted: Bools,
+    people: PairPeople | None,
+) -> dict[str, Errors]:
     """Return the errors within each cluster of look-alikes that has enough pairs, the worst first.
 
     Args:
-        scores: N pairs.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
+        genuine: bool[N].
         accepted: bool[N], the decisions.
+        people: Of the pairs.
     """
-    if scores.cluster is None:
-        return {}
-    numbers = np.unique(scores.cluster[scores.cluster > 0]).tolist()
-    masks = {str(number): scores.cluster == number for number in numbers}
-    enough = {name: m for name, m in masks.items() if (m & ~scores.genuine).sum() >= MIN_IMPOSTORS}
-    return errors_by_group(enough, scores.genuine, accepted, scores.people)
+    numbers = [] if cluster is None else np.unique(cluster[cluster > 0]).tolist()
+    masks = {str(number): np.asarray(cluster == number) for number in numbers}
+    enough = {name: m for name, m in masks.items() if (m & ~genuine).sum() >= MIN_IMPOSTORS}
+    return errors_by_group(enough, genuine, accepted, people)
 
 
 def group_errors(
@@ -135,20 +141,12 @@ def group_errors(
             "Person_Name/photo.jpg",
             "groups",
         )
-    left, right = ([person_name(name) for name in side] for side in (scores.left, scores.right))
+    left, right = ([person_name(name) for name in side] for side in scores.sides)
     rows = errors_by_group(
         groups.pairs_within(left, right), scores.genuine, accepted, scores.people
     )
-    empty = [name for name, row in rows.items() if not row.people]
-    warnings = [f"nobody in the pairs is in group {', '.join(empty)}"] if empty else []
-    for name, row in rows.items():
-        if row.people and is_small(row):
-            genuine, impostor = pair_counts(row)
-            warnings.append(
-                f"group {name}: {counted(row.people, 'person', 'people')}, {genuine:,} genuine and "
-                f"{counted(impostor, 'impostor pair')} are few; its rates are rough"
-            )
-    return rows, warnings
+    few = ", ".join(name for name, row in rows.items() if is_small(row))
+    return rows, [f"too few people or pairs for more than rough rates: {few}"] if few else []
 
 
 def pair_counts(row: Errors) -> tuple[int, int]:

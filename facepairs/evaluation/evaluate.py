@@ -1,13 +1,12 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facepairs.bundles.rates import Rate
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
@@ -23,7 +22,6 @@ from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
 from facepairs.evaluation.sources.known_people import known_in_selection
-from facepairs.evaluation.sources.origin import model_facts
 from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
@@ -32,15 +30,12 @@ from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    import pandas
-
     from facepairs.evaluation.report.style import Figure
 
 Place = str | Path
 Source = Place | Verifier
 
 FEW_PEOPLE = 30  # `train` warns below, too
-ERRORS = ("fmr", "lookalike_fmr", "fnmr")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,15 +77,12 @@ class Evaluation:
 
         Args:
             brief: Only those that `facepairs evaluate` prints.
-
-        Raises:
-            BadData: The folder of photos holds none of the photos that the scores name.
         """
         return evaluation_tables(
             self.measurements, self.comparison, self.data, self.selection, brief
         )
 
-    def figures(self) -> "list[Figure]":
+    def figures(self) -> "dict[str, Figure]":
         """Draw the figures of the report: `roc` and `det`, then `scores-1`, … of each verifier.
 
         A notebook shows a figure, and its `figure` is Matplotlib's.
@@ -101,7 +93,7 @@ class Evaluation:
         require_extras(["measure"], "Evaluation.figures")
         from facepairs.evaluation.report.figures import evaluation_figures
 
-        return evaluation_figures(self.measurements)
+        return {figure.key: figure for figure in evaluation_figures(self.measurements)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of one verifier, or those of all with their comparison."""
@@ -109,61 +101,10 @@ class Evaluation:
         if self.comparison is None:
             return first
         models = [
-            {
-                "name": one.name,
-                "source": one.source,
-                **to_plain(one.summary),
-                "facts": None if one.facts is None else to_plain(one.facts),
-            }
+            {"name": one.name, "source": one.source, **to_plain(one.summary)}
             for one in self.measurements
         ]
         return {"schema": SCHEMA, "models": models, "comparison": to_plain(self.comparison)}
-
-    def to_frame(self) -> "pandas.DataFrame":
-        """Return the figures as a pandas DataFrame, a row for each verifier.
-
-        An interval of 95 % is in two columns, auc_low and auc_high; tar_at_far_0.01 is the TAR at
-        FAR .01. The pairs of one verifier are in `measurements[0].to_frame()`.
-
-        Raises:
-            MissingExtra: The extra `measure` is not installed.
-        """
-        require_extras(["measure"], "Evaluation.to_frame")
-        import pandas
-
-        return pandas.DataFrame([_figures_row(one) for one in self.measurements])
-
-    def plot(self, name: str = "roc") -> "Figure":
-        """Draw one of `figures`: of all verifiers, or of the first one without its number.
-
-        Args:
-            name: `roc`, `det`, `scores`, `reliability` or `folds`.
-
-        Raises:
-            BadConfig: There is no such figure of these pairs.
-            MissingExtra: The extra `measure` is not installed.
-        """
-        figures = {figure.key.removesuffix("-1"): figure for figure in self.figures()}
-        if name not in figures:
-            known = ", ".join(figures)
-            raise BadConfig(f"there is no plot {name!r} of these pairs; use one of {known}")
-        return figures[name]
-
-
-def _figures_row(one: Measurement) -> dict[str, object]:
-    """Return the name of a verifier and its plain figures."""
-    summary = one.summary
-    figures: dict[str, object] = {"threshold": summary.point.threshold, **vars(summary)}
-    figures |= {name: getattr(summary.point.errors, name) for name in ERRORS}
-    figures |= {f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far}
-    row: dict[str, object] = {"verifier": one.name}
-    for name, value in figures.items():
-        if isinstance(value, Rate):
-            low, high = value.interval
-            row |= {name: value.value, f"{name}_low": low, f"{name}_high": high}
-        elif value is None or isinstance(value, str | int | float):
-            row[name] = value
-    return row
 
 
 def evaluate(
@@ -182,8 +123,8 @@ def evaluate(
 
     Examples:
         >>> facepairs.evaluate("run/bundle", "photos").summary.auc
-        >>> facepairs.evaluate(["run/bundle", "default"], "photos").to_frame()
-        >>> facepairs.evaluate("scores.csv").plot("det")
+        >>> facepairs.evaluate(["run/bundle", "default"], "photos").comparison
+        >>> facepairs.evaluate("scores.csv").figures()["det"]
 
     Args:
         sources: Verifiers (`Verifier`, bundles, `default`, TOML files of embedders), scores files
@@ -228,11 +169,9 @@ def evaluate(
         selection, measured, warnings = _measure_models(
             models, chosen, people_groups, identification, skip_bad
         )
-    for source, one in measured.items():
-        if scores_out is not None:
-            write_scores(Path(scores_out), one.scores, one.provenance)
-        if len(score_sources) > 1:
-            measured[source] = replace(one, facts=model_facts(models[source]))
+    if scores_out is not None:
+        (one,) = measured.values()
+        write_scores(Path(scores_out), one.scores, one.provenance)
     for source in score_sources:
         if source not in models:
             measured[source] = measure_scores(source, people_groups)
@@ -338,7 +277,7 @@ def _describe_unknown(
     """Return a warning about people of the groups who are not in the folder or in the scores."""
     if selection is not None:
         return groups.describe_unknown(list(selection.index.people), selection.index.root)
-    names = {person_name(name) for side in (one.scores.left, one.scores.right) for name in side}
+    names = {person_name(name) for side in one.scores.sides for name in side}
     return groups.describe_unknown(sorted(names), one.source)
 
 

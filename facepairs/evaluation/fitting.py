@@ -15,7 +15,7 @@ from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import parts_of
-from facepairs.evaluation.error_rates import errors_by_group
+from facepairs.evaluation.error_rates import cluster_errors
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.intervals import (
     clopper_pearson,
@@ -90,44 +90,33 @@ def calibrate(
         promise=default_promise(rows, curve.threshold, errors),
         errors=errors,
     )
-    if cluster is None or lookalike is None:
-        return result
-    groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
-    clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
+    clusters = cluster_errors(cluster, labels, scores >= result.decided_at, people)
     return msgspec.structs.replace(
         result, errors=msgspec.structs.replace(errors, clusters=clusters)
     )
 
 
 def thresholds_for(
-    genuine: npt.ArrayLike,
-    score: npt.ArrayLike,
-    targets: Sequence[float] = FARS,
+    genuine: Bools,
+    score: Floats,
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
 ) -> list[OperatingPoint]:
-    """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
+    """Return, for each FMR of `FARS`, the smallest threshold that keeps to it on these pairs.
 
     Args:
-        genuine: bool[N] or 0 and 1.
-        score: float[N], finite.
-        targets: Target FMRs, each in [1e-12, 1).
+        genuine: bool[N], with both classes.
+        score: float64[N].
         lookalike: bool[N], the impostor pairs that look alike: the FMR among them keeps to the
             target. None where they are not known: that of all impostor pairs does.
         people: Of the pairs. Pairs of the same two people then count once towards the number of
             pairs that a target needs.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
-        BadConfig: A target is not in [1e-12, 1).
     """
-    labels, scores = check_two_classes(genuine, score)
-    hard = ~labels if lookalike is None else lookalike & ~labels
+    hard = ~genuine if lookalike is None else lookalike & ~genuine
     available = independent_pairs(hard, people)
     among: Among = "strangers" if lookalike is None else "look-alikes"
     rows = []
-    for far in targets:
+    for far in FARS:
         threshold = reason = None
         if available < pairs_needed(far):
             once = "" if people is None else ", where every two people count once"
@@ -136,7 +125,7 @@ def thresholds_for(
                 f"{available:,}{once}"
             )
         else:
-            threshold = threshold_at_fmr(scores[hard], far)
+            threshold = threshold_at_fmr(score[hard], far)
         rows.append(OperatingPoint(threshold, f"fmr-{far:g}", far, among, reason=reason))
     return rows
 
@@ -224,16 +213,15 @@ def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[Row, .
     Args:
         shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
         pairs: Number of pairs.
-        independent: The same, where pairs of the same two people count once.
+        independent: The same, where pairs of the same two people count once; see
+            `intervals.exact_interval`.
     """
-    return tuple(_measured(values[0], pairs, independent, values[1:]) for values in shares.T)
-
-
-def _measured(share: float, pairs: int, independent: int, draws: npt.ArrayLike) -> Row:
-    """Return a rate with its interval; see `people.exact_interval` for `independent`."""
-    count = pairs if 0 < share < 1 else independent
-    low, high = wider(clopper_pearson(round(share * count), count), draws)
-    return round(float(share), DIGITS), round(low, DIGITS), round(high, DIGITS)
+    rows = []
+    for share, *draws in shares.T:
+        count = pairs if 0 < share < 1 else independent
+        ends = wider(clopper_pearson(round(share * count), count), draws)
+        rows.append((round(float(share), DIGITS), round(ends[0], DIGITS), round(ends[1], DIGITS)))
+    return tuple(rows)
 
 
 def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
@@ -269,11 +257,11 @@ def default_promise(
     The first of `PROMISES` that the pairs support, that is stricter than the balanced threshold,
     and that still accepts most genuine pairs.
     """
+    thresholds = {row.max_fmr: row.threshold for row in rows}
     for promise in PROMISES:
-        for row in rows:
-            if row.max_fmr != promise or row.threshold is None or row.threshold < balanced:
-                continue
-            missed = errors.at(row.threshold).fnmr
+        threshold = thresholds.get(promise)
+        if threshold is not None and threshold >= balanced:
+            missed = errors.at(threshold).fnmr
             if missed is not None and missed.value <= MOST_MISSED:
                 return promise
     return None
@@ -392,29 +380,19 @@ def fit_logistic(
 
 
 def _regress(genuine: Bools, x: Floats, weight: Floats) -> tuple[float, float]:
-    """Return slope and intercept of the logit over standardised scores, by Newton's method.
+    """Return slope and intercept of the logit over standardised scores.
 
-    The smoothed targets alone keep them finite: a penalty would depend on the scale of scores.
+    A soft target t is the same pair twice: genuine with weight t, impostor with 1 - t. The smoothed
+    targets alone keep the line finite: a penalty would depend on the scale of scores.
     """
+    from sklearn.linear_model import LogisticRegression
+
     smoothed = 1 / (np.where(genuine, genuine.sum(), (~genuine).sum()) + 2)
     target = np.where(genuine, 1 - smoothed, smoothed)
-    weight = weight / weight.sum()
-    design = np.stack([x, np.ones_like(x)])
-
-    def loss(line: Floats) -> float:
-        logit = line @ design
-        return float(weight @ (np.logaddexp(0, logit) - target * logit))
-
-    line = np.zeros(2)
-    for _ in range(100):
-        probability = 1 / (1 + np.exp(-np.clip(line @ design, -700, 700)))
-        gradient = design @ (weight * (probability - target))
-        curvature = (design * (weight * probability * (1 - probability))) @ design.T
-        step = np.linalg.solve(curvature, gradient)
-        before = loss(line)
-        while loss(line - step) > before + 1e-12:
-            step = step / 2
-        line = line - step
-        if np.abs(step).max() <= 1e-9 * np.abs(line).max():
-            break
-    return float(line[0]), float(line[1])
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12)
+    model.fit(
+        np.tile(x, 2)[:, None],
+        np.repeat([True, False], len(x)),
+        sample_weight=np.concatenate([weight * target, weight * (1 - target)]) / weight.sum(),
+    )
+    return float(model.coef_[0, 0]), float(model.intercept_[0])

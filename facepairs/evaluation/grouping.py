@@ -14,9 +14,8 @@ from facepairs.bundles.rates import ErrorTable, GroupErrors
 from facepairs.errors import NotEnough
 from facepairs.evaluation.fitting import measured_rates
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import SEED
+from facepairs.evaluation.metrics.intervals import draw_people
 from facepairs.evaluation.pair_scores import FaceHeap
-from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.linkage import average_linkage, unit_rows
 
 DRAWS = 200
@@ -69,13 +68,6 @@ class Cells:
         return int((np.bincount(self.group) > 1).sum())
 
 
-def draws_of(people: int) -> Sequence[Floats]:
-    """Return how often each person is drawn, DRAWS times."""
-    words = (raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, people) for draw in range(DRAWS))
-    drawn = ((unit(row) * people).astype(np.int64) for row in words)
-    return [np.bincount(row, minlength=people).astype(np.float64) for row in drawn]
-
-
 def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErrors:
     """Measure how often grouping puts strangers together.
 
@@ -93,7 +85,7 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     joined, pairs = np.zeros((1 + DRAWS, CUTS)), np.zeros((1 + DRAWS, 1))
     mixed, group_pairs = np.zeros(CUTS), np.zeros(CUTS)
     people = np.unique(np.concatenate([heap.person for heap in heaps]))
-    drawn = [np.ones(len(people)), *draws_of(len(people))]
+    drawn = [np.ones(len(people)), *(draw_people(len(people), draw) for draw in range(DRAWS))]
     for embeddings, person in heaps:
         merges = average_linkage(unit_rows(embeddings), most)
         found = [Cells.of(person, merges.labels(cut)) for cut in cuts]

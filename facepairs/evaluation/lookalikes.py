@@ -48,7 +48,9 @@ def find_clusters(
     return clusters
 
 
-def pair_clusters(clusters: Clusters, left: Ints, right: Ints) -> Clusters:
+def pair_clusters(
+    clusters: Clusters, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
+) -> Clusters:
     """Return the cluster of both photos of each pair, int16[P]; 0 where theirs differ.
 
     Args:

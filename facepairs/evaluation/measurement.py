@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from facepairs.bundles.rates import (
     BALANCED,
     FILE,
     GIVEN,
-    HasThresholds,
     OperatingPoint,
     operating_point,
 )
@@ -34,15 +33,15 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import MOST_PROMINENT, ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
-from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
-from facepairs.evaluation.sources.known_people import known_in_file
-from facepairs.evaluation.sources.origin import (
-    ModelFacts,
-    Origin,
-    origin_of,
+from facepairs.evaluation.sources.find import (
+    RESULT,
+    SCORES,
+    CrossvalResult,
+    ScoreSource,
     read_alignment,
     read_result,
 )
+from facepairs.evaluation.sources.known_people import known_in_file
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.extras import require_extras
 from facepairs.verification.fitting_faces import FittingFaces
@@ -69,9 +68,7 @@ class Measurement:
             parts; otherwise they are the verifier's own.
         lookalike: bool[N], strangers that make up half of those whose probability is judged; None
             for strangers at random.
-        origin: How the verifier was made.
         provenance: What made the scores; None for scores of unknown origin.
-        facts: What the verifier costs and where it comes from; None where it was not asked for.
         warnings: What limits the figures, one line each.
     """
 
@@ -84,9 +81,7 @@ class Measurement:
     probability: Floats | None
     refitted: bool
     lookalike: Bools | None = None
-    origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
-    facts: ModelFacts | None = None
     warnings: Sequence[str] = ()
 
     def to_frame(self) -> "pandas.DataFrame":
@@ -127,14 +122,14 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
     warnings += [f"{path}: {line}" for line in scores.limits()]
-    origin, category = Origin(), None
+    category = None
     alignment = known_by.alignment if known_by else None
     calibration: Calibration | dict[int, Calibration] | None
     if folder:
-        origin, (alignment, category) = read_result(folder / RESULT), read_alignment(folder)
-        decisions, verify_point = [_decide_by_fold(scores, origin, folder)], None
-        calibration = {fold.fold: fold.calibration for fold in origin.folds}
-        done, total = len(set(scores.fold.tolist())), origin.folds_in_all
+        result, (alignment, category) = read_result(folder / RESULT), read_alignment(folder)
+        decisions, verify_point = [_decide_by_fold(scores, result, folder)], None
+        calibration = {fold.fold: fold.calibration for fold in result.folds}
+        done, total = len(set(scores.fold.tolist())), result.folds_in_all
         if total not in (None, done):
             warnings.append(f"{folder}: {done} of {total} folds are done; View 2 needs all")
     else:
@@ -155,12 +150,12 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
         category=category,
     )
     warnings += measured.warnings
-    return replace(measured, origin=origin, provenance=known_by, warnings=warnings)
+    return replace(measured, provenance=known_by, warnings=warnings)
 
 
-def _decide_by_fold(scores: ScoreTable, origin: Origin, folder: Path) -> Decisions:
+def _decide_by_fold(scores: ScoreTable, result: CrossvalResult, folder: Path) -> Decisions:
     """Return the decisions at the thresholds of the folds' own networks."""
-    thresholds = {fold.fold: fold.threshold for fold in origin.folds}
+    thresholds = {fold.fold: fold.threshold for fold in result.folds}
     folds = scores.fold.astype(np.int64)
     if missing := sorted(set(folds.tolist()) - set(thresholds)):
         raise BadData(f"{folder}: fold {missing[0]} has scores, no threshold; run crossval again")
@@ -214,12 +209,15 @@ def measure_model(
     scores = scored.table()
     from_model = None if selection.protocol == "view2" else model
     own = from_model.threshold if from_model else None
-    decided = decide(scores.genuine, scores.score, own, scores.fold)
+    decisions = [decide(scores.genuine, scores.score, own, scores.fold)]
+    promises = [one for one in model.thresholds if from_model and one.threshold is not None]
+    promises.sort(key=lambda one: one.threshold or 0)
+    decisions += [decide_at(scores.score, promise) for promise in promises]
     point = operating_point(model)
     measured = _measure(
         source,
         scores,
-        [decided, *(_promises(from_model, scores.score) if from_model else [])],
+        decisions,
         from_model.calibration if from_model else None,
         point.name if own is not None else None,
         groups=groups,
@@ -241,13 +239,7 @@ def measure_model(
         made_by = msgspec.structs.replace(
             made_by, threshold=None, balanced_threshold=None, calibration=None
         )
-    return replace(measured, origin=origin_of(model), provenance=made_by)
-
-
-def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
-    """Return the decisions at a model's promises, from lenient to strict."""
-    points = [point for point in model.thresholds if point.threshold is not None]
-    return [decide_at(score, point) for point in sorted(points, key=lambda one: one.threshold or 0)]
+    return replace(measured, provenance=made_by)
 
 
 def _measure(
@@ -291,7 +283,9 @@ def _measure(
             probability = cross_fitted_probability(genuine, score, scores.fold, alike)
     decided = decisions[0]
     default = next((one for one in decisions if one.point.name == verify_point), decided)
-    clusters = cluster_errors(scores, default.accepted) if by_cluster else {}
+    clusters = cluster_errors(
+        cluster if by_cluster else None, genuine, default.accepted, scores.people
+    )
     rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
     return Measurement(
         name=source.name,

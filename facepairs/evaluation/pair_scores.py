@@ -113,27 +113,34 @@ def score_pairs(
         score = verifier.score_images(photos, pairs.left, pairs.right, errors=errors)
         usable: Bools = np.asarray(np.isfinite(score))
         return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
-    images = pairs.images()
-    embeddings = embed_images(verifier, index, images, errors, faces)
-    usable_image: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
-    left, right = (np.searchsorted(images, side) for side in (pairs.left, pairs.right))
-    usable = usable_image[left] & usable_image[right]
-    left, right = left[usable], right[usable]
-    compare = verifier.compare
-    parts = (
-        compare(embeddings[left[at : at + CHUNK]], embeddings[right[at : at + CHUNK]])
-        for at in range(0, len(left), CHUNK)
-    )
-    score = np.concatenate([np.zeros(0, np.float32), *parts])
-    clusters = find_clusters(embeddings, index.person_of[images].astype(np.int64))
-    cluster = None if clusters is None else pair_clusters(clusters, left, right)
-    whole = np.full((len(index), embeddings.shape[1]), np.nan, np.float32)
-    whole[images] = embeddings
-    heap = FaceHeap(
-        embeddings[usable_image], index.person_of.astype(np.int64)[images][usable_image]
-    )
-    scores = score.astype(np.float64)
-    return ScoredPairs(index, pairs.where(usable), scores, cluster, whole, (heap,))
+    images, person = pairs.images(), index.person_of.astype(np.int64)
+    rows = embed_images(verifier, index, images, errors, faces)
+    embeddings = np.full((len(index), rows.shape[1]), np.nan, np.float32)
+    embeddings[images] = rows
+    known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
+    pairs = pairs.where(known[pairs.left] & known[pairs.right])
+    parts = [
+        verifier.compare(embeddings[chunk.left], embeddings[chunk.right])
+        for chunk in (pairs.where(slice(at, at + CHUNK)) for at in range(0, len(pairs), CHUNK))
+    ]
+    scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
+    cluster = cluster_pairs(embeddings, person, pairs)
+    heap = FaceHeap(embeddings[known], person[known])
+    return ScoredPairs(index, pairs, scores, cluster, embeddings, (heap,))
+
+
+def cluster_pairs(
+    embeddings: npt.NDArray[np.float32], person: Ints, pairs: PairList
+) -> Clusters | None:
+    """Return the cluster of both photos of each pair, 0 where theirs differ; see `find_clusters`.
+
+    Args:
+        embeddings: float32[photos, D], NaN for photos that are in no pair.
+        person: int64[photos].
+        pairs: The pairs.
+    """
+    clusters = find_clusters(embeddings, person)
+    return None if clusters is None else pair_clusters(clusters, pairs.left, pairs.right)
 
 
 def embed_images(

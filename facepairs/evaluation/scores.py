@@ -65,6 +65,11 @@ class ScoreTable:
         return len(self.score)
 
     @property
+    def sides(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The names of the photos on both sides."""
+        return self.left, self.right
+
+    @property
     def has_names(self) -> bool:
         """Whether the photos are named."""
         return bool(self.left[0])
@@ -76,7 +81,7 @@ class ScoreTable:
         None where photos are not named with folders, or where folders contradict `genuine`, so
         that they cannot be people.
         """
-        sides = [[person_of(name) for name in side] for side in (self.left, self.right)]
+        sides = [[person_of(name) for name in side] for side in self.sides]
         names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
         left, right = numbers.reshape(2, -1).astype(np.int64)
         if not names[0] or ((left == right) != self.genuine).any():
@@ -94,22 +99,6 @@ class ScoreTable:
                 "says nothing, so errors look rarer than they are"
             )
         return lines
-
-    def take(self, order: Ints | Bools) -> "ScoreTable":
-        """Return the pairs at these places, int64[M] in that order, or those of a mask, bool[N]."""
-        places = np.arange(len(self))[order]
-        left, right = (
-            StringTable(side[k] for k in places.tolist()) for side in (self.left, self.right)
-        )
-        return ScoreTable(
-            left,
-            right,
-            self.genuine[places],
-            self.fold[places],
-            self.score[places],
-            None if self.cluster is None else self.cluster[places],
-            None if self.decision is None else self.decision[places],
-        )
 
 
 def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:

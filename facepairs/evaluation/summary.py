@@ -31,13 +31,12 @@ from facepairs.evaluation.metrics.curves import (
     weights_by_rank,
 )
 from facepairs.evaluation.metrics.intervals import (
-    clopper_pearson,
     exact_interval,
     over_folds,
     wider,
 )
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, tar_at_far
+from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_far
 
 SCHEMA = 5
 
@@ -251,18 +250,15 @@ def point_at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
         score: float64[N].
         far: The share.
     """
-    pairs, strangers = int(genuine.sum()), int((~genuine).sum())
-    point, name = tar_at_far(genuine, score, far), f"far-{far:g}"
-    if point is None:
-        reason = f"not enough pairs: needs {pairs_needed(far)} impostor pairs, has {strangers}"
+    threshold, name = threshold_at_far(genuine, score, far), f"far-{far:g}"
+    if threshold is None:
+        needed, strangers = pairs_needed(far), int((~genuine).sum())
+        reason = f"not enough pairs: needs {needed} impostor pairs, has {strangers}"
         return OperatingPoint(None, name, far, reason=reason)
-    hits, passed = point.genuine_accepted, point.false_accepts
-    low, high = clopper_pearson(hits, pairs)
-    errors = Errors(
-        fmr=Rate(passed / strangers, clopper_pearson(passed, strangers), passed, strangers),
-        fnmr=Rate((pairs - hits) / pairs, (1 - high, 1 - low), pairs - hits, pairs),
-    )
-    return OperatingPoint(point.threshold, name, far, errors=errors)
+    accepted = score >= threshold
+    everything = np.ones(len(genuine), np.bool_)
+    (errors,), _ = errors_of([(everything, accepted)], genuine, None)
+    return OperatingPoint(threshold, name, far, errors=errors)
 
 
 def _folds(genuine: Bools, decided: Decisions) -> list[OperatingPoint]:

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.embedding_map import EmbeddingMap
-from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
-from facepairs.evaluation.pair_scores import FaceHeap, ScoredPairs
+from facepairs.evaluation.metrics.curves import share_below
+from facepairs.evaluation.pair_scores import FaceHeap, ScoredPairs, cluster_pairs
 
 # Chosen on drawn faces: with 20 people AUC .930 at .1, .937 at .3 and .5, .929 at .8 (.862 without
 # the map), with 140 people .941, .943, .941 and .931.
@@ -65,18 +65,16 @@ def whiten(scored: ScoredPairs) -> Whitened | None:
     if len(pairs) < MIN_PEOPLE:
         return None
     score, heaps = _cross_fitted(rows, person, usable, scored)
-    before, after = (_ranks(genuine, value) for value in (scored.score, score))
+    before, after = (
+        share_below(np.sort(value[~genuine]), value[genuine]) for value in (scored.score, score)
+    )
     gain = np.bincount(number, after - before) / pairs
     if gain.mean() <= STANDARD_ERRORS * gain.std(ddof=1) / np.sqrt(len(gain)):
         return None
     fitted = fit_map(rows[usable], person[usable])
     mapped = np.full_like(rows, np.nan)
     mapped[usable] = fitted(rows[usable])
-    clusters = find_clusters(mapped, person)
-    cluster = None
-    if clusters is not None:
-        sides = (scored.pairs.left.astype(np.int64), scored.pairs.right.astype(np.int64))
-        cluster = pair_clusters(clusters, *sides)
+    cluster = cluster_pairs(mapped, person, scored.pairs)
     result = replace(scored, score=score, cluster=cluster, embeddings=mapped, heaps=heaps)
     return Whitened(fitted, result, float(after.mean()), float(before.mean()))
 
@@ -129,10 +127,3 @@ def _cross_fitted(
         )
         score[members] = (left * right).sum(axis=1)
     return score, tuple(heaps)
-
-
-def _ranks(genuine: Bools, score: Floats) -> Floats:
-    """Return the share of impostor pairs below each genuine pair; their mean is the AUC."""
-    impostor = np.sort(score[~genuine])
-    places = [np.searchsorted(impostor, score[genuine], side=side) for side in ("left", "right")]
-    return np.asarray(sum(places) / (2 * len(impostor)), np.float64)

@@ -1,6 +1,7 @@
 """Pairs of a folder of faces for `keras.Model.fit`, and their figures after each epoch."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,7 +24,7 @@ from facepairs.data.sampler import (
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc
-from facepairs.evaluation.metrics.thresholds import tar_at_far
+from facepairs.evaluation.metrics.thresholds import threshold_at_far
 from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -226,8 +227,8 @@ class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]
         labels, score = check_two_classes(np.concatenate(genuine), np.concatenate(scores))
         figures = {f"{self.prefix}auc": auc(labels, score)}
         for far in self.fars:
-            point = tar_at_far(labels, score, far)
-            tar = float("nan") if point is None else point.genuine_accepted / int(labels.sum())
+            threshold = threshold_at_far(labels, score, far)
+            tar = math.nan if threshold is None else float((score[labels] >= threshold).mean())
             figures[f"{self.prefix}tar_at_far_{far:g}"] = tar
         return figures
 

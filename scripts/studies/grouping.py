@@ -22,9 +22,9 @@ from facepairs.bundles.rates import ErrorTable, Rate
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import NotEnough
-from facepairs.evaluation.grouping import Cells, draws_of, measure_grouping
+from facepairs.evaluation.grouping import DRAWS, Cells, measure_grouping
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import TAILS
+from facepairs.evaluation.metrics.intervals import TAILS, draw_people
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.gallery.grouping import Groups, group_faces
 from facepairs.gallery.heap import Heap, HeapFace
@@ -78,7 +78,8 @@ def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
     if not cells.people:
         raise NotEnough("no face has a label; nothing can be measured")
     values = _figures(cells, np.ones(cells.people))
-    draws = np.array([_figures(cells, drawn) for drawn in draws_of(cells.people)])
+    drawn = (draw_people(cells.people, draw) for draw in range(DRAWS))
+    draws = np.array([_figures(cells, counts) for counts in drawn])
     rates: dict[str, Rate | None] = {}
     for name, value, column in zip(Figures._fields, values, draws.T, strict=True):
         known = column[~np.isnan(column)]

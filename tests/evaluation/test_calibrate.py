@@ -153,15 +153,6 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
         calibrate(bundle.folder, faces, tmp_path / "out2", pairs)
 
 
-def test_a_folder_of_training_people_is_refused(faces, tmp_path):
-    names = [p.name for p in faces.iterdir()]
-    start = tiny_bundle(tmp_path / "start")
-    bundle = rewrite_bundle(start, tmp_path / "bundle", {}, Identities.of(names, []))
-    done = in_process("calibrate", bundle.folder, faces, "--out", tmp_path / "out", check=2)
-    assert "were in this model's training set; calibrate on others" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     first = calibrate(bundle.folder, faces, tmp_path / "first").bundle
     result = calibrate(first.folder, faces, tmp_path / "second")
@@ -237,21 +228,6 @@ def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
         calibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")
     with pytest.raises(BadImage, match=r"\(and 1 more photo\); or leave such photos out"):
         calibrate(bundle.folder, data, tmp_path / "out")
-
-
-def test_too_few_pairs_are_left_without_unusable_photos(faces, tmp_path):
-    data = some_of(faces, tmp_path / "few", 7, 3)
-    next(data.iterdir()).joinpath("broken.jpg").write_bytes(b"")
-    for photo in sorted(data.glob("*/*_0001.jpg"))[:2]:
-        photo.unlink()
-        photo.write_bytes(b"")
-    bundle = tiny_bundle(tmp_path / "bundle")
-    with pytest.raises(
-        NotEnough,
-        match=r"give 17 of 7 people.*; unusable photos left out: .* \(and 2 more photos\)",
-    ):
-        calibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
-    assert not (tmp_path / "out").exists()
 
 
 def test_photos_and_the_bundle_itself_are_not_replaced(bundle, faces, tmp_path):

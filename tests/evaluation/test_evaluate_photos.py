@@ -15,7 +15,6 @@ from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.protocols import CATEGORIES
-from facepairs.evaluation.report.table import text_of
 from facepairs.evaluation.sources.find import ScoreSource
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -126,15 +125,3 @@ def test_a_bundle_trained_for_the_protocol_has_its_category(
     bundle = make_bundle("pair", training={"protocol": "view1", "seed": 1}, **ALIGNED)
     found = evaluate([str(bundle.folder), str(few_faces)], lists=tmp_path)
     assert found.measurements[0].summary.category == "label-free outside data"
-
-
-def test_several_verifiers_are_compared_by_cost_and_origin_too(both, bundles):
-    (table,) = [one for one in both.tables() if one.key == "facts"]
-    assert table.columns == ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
-    for row, bundle, model in zip(table.rows, bundles, both.to_json()["models"], strict=True):
-        facts = model["facts"]
-        assert row[0].text == model["name"]
-        assert facts["network_mb"] == bundle.network_path.stat().st_size / 1e6
-        assert row[1].value == facts["network_ms"] >= 0
-        assert (row[3].text, facts["licence"]) == ("not recorded", None)
-    assert text_of([table]) in str(both)

@@ -8,7 +8,7 @@ import numpy as np
 from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.evaluation.decisions import ThresholdFrom, decide, decide_at
 from facepairs.evaluation.fitting import lookalikes_of
-from facepairs.evaluation.metrics.arrays import check_folds, check_two_classes
+from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
 
 
@@ -40,7 +40,7 @@ def figures_of(
     """Return every figure of pairs that one threshold decides, one of each fold, or none."""
     labels, scores = check_two_classes(genuine, score)
     if isinstance(threshold, Mapping):
-        folds = check_folds(fold, len(scores))
+        folds = np.asarray(fold, np.int64)
         by_pair = np.array([threshold[number] for number in folds.tolist()])
         point, source = OperatingPoint(None, BALANCED), ThresholdFrom.OWN_NETWORKS
         decided = decide_at(scores, point, source, folds, by_pair)

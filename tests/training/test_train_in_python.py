@@ -40,22 +40,16 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
     assert caught.value.arguments == ("out",)
 
 
-def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces, tmp_path):
+def test_an_evaluation_is_a_summary_frames_figures_and_html(difference_run, faces, tmp_path):
     scores = tmp_path / "scores.csv"
     found = facepairs.evaluate(difference_run.run.verifier(), faces, scores_out=scores)
-    frame = found.to_frame()
-    assert frame.auc.tolist() == [found.summary.auc.value]
-    assert (*frame.auc_low, *frame.auc_high) == found.summary.auc.interval
-    assert {"tar_at_far_0.01", "fmr_low", "fmr_high"} < set(frame)
     pairs = found.measurements[0].to_frame()
-    assert len(pairs) == frame.genuine_pairs[0] + frame.impostor_pairs[0]
+    assert len(pairs) == found.summary.genuine_pairs + found.summary.impostor_pairs
     assert (pairs.accepted == (pairs.score >= pairs.threshold)).all()
-    assert found.plot("det")._repr_svg_().startswith("<?xml")
-    with pytest.raises(BadConfig):
-        found.plot("rock")
+    assert found.figures()["det"]._repr_svg_().startswith("<?xml")
     assert "<td>AUC</td>" in found._repr_html_()
     assert "AUC  " in str(found)
-    assert len(facepairs.evaluate([scores, scores]).to_frame()) == 2
+    assert len(facepairs.evaluate([scores, scores]).measurements) == 2
 
 
 def test_a_calibration_returns_its_bundle(many_faces, tmp_path):

@@ -48,17 +48,3 @@ def check_two_classes(genuine: npt.ArrayLike, score: npt.ArrayLike) -> tuple[Boo
             f"has {count} genuine and {len(labels) - count} impostor"
         )
     return labels, scores
-
-
-def check_folds(fold: npt.ArrayLike | None, pairs: int) -> Ints:
-    """Return the fold of each pair as int64[pairs]; without folds all are 0.
-
-    Raises:
-        BadData: There is not one number for each pair.
-    """
-    folds = np.zeros(pairs, np.int64) if fold is None else np.asarray(fold, np.int64)
-    if folds.shape != (pairs,):
-        raise BadData(
-            f"fold has shape {folds.shape}; give one number for each of the {pairs} pairs"
-        )
-    return folds

@@ -7,7 +7,7 @@ of people where people are known, because pairs that share people err together, 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -15,14 +15,6 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, P
 from facepairs.evaluation.metrics.curves import falling_ranks, weighted_auc, weights_by_rank
 from facepairs.evaluation.metrics.intervals import SEED, bootstrap
 from facepairs.evaluation.metrics.thresholds import pairs_needed
-
-
-class McNemar(NamedTuple):
-    """Pairs that only one of two verifiers decides correctly, and the exact two-sided p-value."""
-
-    only_first_right: int | None
-    only_second_right: int | None
-    p: float
 
 
 @dataclass(frozen=True)
@@ -41,8 +33,6 @@ class PairwiseTest:
     Attributes:
         first, second: Their names.
         balanced_accuracy: By their own decisions.
-        only_first_right, only_second_right: Pairs that only one of them decides correctly; None
-            where classes are unequal: they would tell of the larger class.
         p: McNemar's where classes are equal, otherwise that of the balanced accuracy.
         auc: Of the scores.
         tar_at_far: By FAR, such as "0.01".
@@ -52,8 +42,6 @@ class PairwiseTest:
     first: str
     second: str
     balanced_accuracy: Difference
-    only_first_right: int | None
-    only_second_right: int | None
     p: float
     auc: Difference
     tar_at_far: dict[str, Difference]
@@ -65,7 +53,7 @@ class Comparison:
     """Every two verifiers compared on `pairs` pairs, with `draws` bootstrap draws from `seed`.
 
     `drawn` is what was drawn. P-values are those of McNemar's exact test, or of the balanced
-    accuracy's bootstrap. `fars_left_out` are target FARs that need more impostor pairs.
+    accuracy's bootstrap.
     """
 
     pairs: int
@@ -73,26 +61,24 @@ class Comparison:
     p_from: Literal["mcnemar", "bootstrap"]
     draws: int
     seed: int
-    fars_left_out: list[float]
     tests: list[PairwiseTest]
 
 
-def mcnemar(first_right: Bools, second_right: Bools) -> McNemar:
-    """Test whether two verifiers are correct equally often on the same pairs: bool[N] each.
+def mcnemar(first_right: Bools, second_right: Bools) -> float:
+    """Return the p-value that two verifiers are correct equally often: bool[N] each.
 
     Exact and two-sided: if they are equally good, each pair on which they differ is a fair coin.
-    The p-value is 1 where they never differ.
+    It is 1 where they never differ.
 
     References:
         McNemar, Psychometrika 12, 1947; Dietterich, Neural Computation 10, 1998.
     """
-    from scipy.special import betainc
+    from scipy.stats import binomtest
 
-    only_first = int((first_right & ~second_right).sum())
-    only_second = int((second_right & ~first_right).sum())
-    fewer, more = sorted((only_first, only_second))
-    p = 1.0 if fewer == more else 2 * float(betainc(more, fewer + 1, 0.5))
-    return McNemar(only_first, only_second, min(p, 1.0))
+    differ = int((first_right != second_right).sum())
+    return (
+        float(binomtest(int((first_right & ~second_right).sum()), differ).pvalue) if differ else 1.0
+    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -167,9 +153,9 @@ def compare(
         gaps = map(_difference, observed[a] - observed[b], (drawn[:, a] - drawn[:, b]).T)
         balanced, auc, *tars = gaps
         right = accepted[a] == genuine, accepted[b] == genuine
-        test = mcnemar(*right) if equal else McNemar(None, None, balanced.p)
+        p = mcnemar(*right) if equal else balanced.p
         by_far = {str(far): gap for far, gap in zip(kept, tars, strict=True)}
-        tests.append(PairwiseTest(names[a], names[b], balanced, *test, auc, by_far))
+        tests.append(PairwiseTest(names[a], names[b], balanced, p, auc, by_far))
     adjusted = holm([test.p for test in tests])
     return Comparison(
         pairs=len(genuine),
@@ -177,7 +163,6 @@ def compare(
         p_from="mcnemar" if equal else "bootstrap",
         draws=len(drawn),
         seed=SEED,
-        fars_left_out=[far for far in fars if far not in kept],
         tests=[replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True)],
     )
 

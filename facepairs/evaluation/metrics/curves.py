@@ -1,29 +1,12 @@
-"""ROC curve, areas under it, equal error rate, and histograms of scores."""
+"""Area under the ROC curve with its interval, and equal error rate."""
 
 import math
 from statistics import NormalDist
-from typing import NamedTuple
 
 import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-
-
-class Roc(NamedTuple):
-    """Points of the curve, thresholds falling: `thresholds`, `fmr`, `tmr`, float64[points] each."""
-
-    thresholds: Floats
-    fmr: Floats
-    tmr: Floats
-
-
-class Histogram(NamedTuple):
-    """`edges` float64[bins + 1]; `genuine`, `impostor` float64[bins], shares of each class."""
-
-    edges: Floats
-    genuine: Floats
-    impostor: Floats
 
 
 def count_accepted(genuine: Bools, score: Floats) -> tuple[Floats, Ints, Ints]:
@@ -33,19 +16,6 @@ def count_accepted(genuine: Bools, score: Floats) -> tuple[Floats, Ints, Ints]:
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
     genuine_accepted = np.cumsum(genuine[order], dtype=np.int64)[last]
     return ranked[last], genuine_accepted, last + 1 - genuine_accepted
-
-
-def roc(genuine: Bools, score: Floats) -> Roc:
-    """Return the ROC curve: one point for each distinct score, after one that accepts no pair.
-
-    Pairs of one score are accepted together. The first threshold is +inf.
-    """
-    thresholds, hits, false_accepts = count_accepted(genuine, score)
-    return Roc(
-        np.append(np.inf, thresholds),
-        np.append(0, false_accepts) / false_accepts[-1],
-        np.append(0, hits) / hits[-1],
-    )
 
 
 def auc(genuine: Bools, score: Floats) -> float:
@@ -66,9 +36,10 @@ def eer(genuine: Bools, score: Floats) -> float:
 
     (Not the ROC's convex hull, which is lower.) Constant scores have 0.5.
     """
-    curve = roc(genuine, score)
-    fmr = curve.fmr
-    gap = fmr - (1 - curve.tmr)  # rises from -1 to 1 at every point
+    from sklearn.metrics import roc_curve
+
+    fmr, tmr, _ = roc_curve(genuine, score, drop_intermediate=False)
+    gap = fmr - (1 - tmr)  # rises from -1 to 1 at every point
     after = int(np.argmax(gap >= 0))
     share = gap[after] / (gap[after] - gap[after - 1])
     return float(fmr[after] - share * (fmr[after] - fmr[after - 1]))
@@ -93,8 +64,8 @@ def auc_interval(genuine: Bools, score: Floats) -> Interval:
     fewest = min(len(positive), len(negative))
     if fewest == 1:
         return 0.0, 1.0
-    below_genuine = _midrank_share(negative, positive)
-    above_impostor = 1 - _midrank_share(positive, negative)
+    below_genuine = share_below(negative, positive)
+    above_impostor = 1 - share_below(positive, negative)
     area = auc(genuine, score)
     variance = below_genuine.var(ddof=1) / len(positive) + above_impostor.var(ddof=1) / len(
         negative
@@ -107,31 +78,10 @@ def auc_interval(genuine: Bools, score: Floats) -> Interval:
     return low, high
 
 
-def _midrank_share(sorted_scores: Floats, values: Floats) -> Floats:
+def share_below(sorted_scores: Floats, values: Floats) -> Floats:
     """Return, for each value, the share of `sorted_scores` below it; ties count half."""
     below = np.searchsorted(sorted_scores, values, "left")
     return (below + np.searchsorted(sorted_scores, values, "right")) / (2 * len(sorted_scores))
-
-
-def score_histogram(genuine: Bools, score: Floats, bins: int = 50) -> Histogram:
-    """Count both classes in bins of equal width from the lowest to the highest score.
-
-    The shares of each class sum to 1, however many pairs it has.
-
-    Args:
-        genuine: bool[N], with both classes.
-        score: float64[N].
-        bins: How many.
-    """
-    half = score / 2  # the range of float64's largest scores would overflow
-    low, high = float(half.min()), float(half.max())
-    unit = (half - low) / ((high - low) or 1.0)
-    counts = [np.histogram(unit[kind], bins, (0, 1))[0] for kind in (genuine, ~genuine)]
-    steps = np.arange(bins + 1) / bins
-    edges = 2 * (low * (1 - steps) + high * steps)
-    if high == low:
-        edges = edges + steps * (abs(low) or 1.0) * 1e-3  # constant scores still need a width
-    return Histogram(edges, counts[0] / counts[0].sum(), counts[1] / counts[1].sum())
 
 
 def falling_ranks(score: Floats) -> Ints:

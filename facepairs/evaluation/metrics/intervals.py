@@ -57,6 +57,13 @@ def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
     return mean, error, (max(0.0, mean - reach), min(1.0, mean + reach))
 
 
+def draw_people(people: int, draw: int) -> Floats:
+    """Return float64[people], how often each is drawn, with replacement; the same every time."""
+    words = raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, people)
+    drawn = (unit(words) * people).astype(np.int64)
+    return np.bincount(drawn, minlength=people).astype(np.float64)
+
+
 def people_weights(people: PairPeople, draws: int = DRAWS) -> Iterator[Floats]:
     """Yield float64[N], how often each pair counts in a draw of as many people as there are.
 
@@ -71,9 +78,7 @@ def people_weights(people: PairPeople, draws: int = DRAWS) -> Iterator[Floats]:
     left, right = numbers[: len(people[0])], numbers[len(people[0]) :]
     genuine = left == right
     for draw in range(draws):
-        words = raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, len(known))
-        drawn = (unit(words) * len(known)).astype(np.int64)
-        count = np.bincount(drawn, minlength=len(known)).astype(np.float64)
+        count = draw_people(len(known), draw)
         yield np.where(genuine, count[left], count[left] * count[right])
 
 

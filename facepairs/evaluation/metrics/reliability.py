@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
+from facepairs.evaluation.metrics.arrays import Bools, Floats
 
 BINS = 15
 
@@ -16,14 +16,12 @@ class Reliability(NamedTuple):
         probability: float64[bins], mean probability of each bin.
         genuine_share: float64[bins], share of its pairs that is genuine.
         weight: float64[bins], share of all weight; sums to 1.
-        pairs: int64[bins], number of pairs.
         ece: Expected calibration error, the mean gap between both, weighted.
     """
 
     probability: Floats
     genuine_share: Floats
     weight: Floats
-    pairs: Ints
     ece: float
 
 
@@ -64,14 +62,13 @@ def reliability_curve(
     _, group, sizes = np.unique(probability, return_inverse=True, return_counts=True)
     middle_twice = 2 * np.cumsum(sizes) - sizes - 1  # of the ranks of each group, from 0
     bin_of = (middle_twice * bins // (2 * len(probability)))[group]
-    pairs = np.bincount(bin_of, minlength=bins)
-    filled = pairs > 0
+    filled = np.bincount(bin_of, minlength=bins) > 0
     mass = np.bincount(bin_of, weight, bins)[filled]
     predicted = np.bincount(bin_of, weight * probability, bins)[filled] / mass
     observed = np.bincount(bin_of, weight * genuine, bins)[filled] / mass
     share = mass / mass.sum()
     ece = float(np.sum(share * np.abs(predicted - observed)))
-    return Reliability(predicted, observed, share, pairs[filled], ece)
+    return Reliability(predicted, observed, share, ece)
 
 
 def expected_calibration_error(

@@ -1,7 +1,6 @@
 """Thresholds: the most accurate one, and those that keep a target FMR."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,20 +10,6 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.curves import count_accepted
 
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
-
-
-class TarAtFar(NamedTuple):
-    """A threshold that keeps to a false accept rate, and the pairs accepted at it.
-
-    Attributes:
-        threshold: The lowest one that does.
-        genuine_accepted: Of the genuine pairs; their share is the true accept rate (TAR).
-        false_accepts: Of the impostor pairs.
-    """
-
-    threshold: float
-    genuine_accepted: int
-    false_accepts: int
 
 
 def best_threshold(genuine: Bools, score: Floats) -> float:
@@ -79,25 +64,19 @@ def pairs_needed(far: float) -> int:
     return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
 
 
-def tar_at_far(genuine: Bools, score: Floats, far: float) -> TarAtFar | None:
-    """Return the smallest threshold whose FMR is at most `far`, and what it accepts.
+def threshold_at_far(genuine: Bools, score: Floats, far: float) -> float | None:
+    """Return the smallest threshold whose FMR is at most `far`; None with too few impostor pairs.
 
-    By convention the threshold comes from the same pairs: the result is a point of the ROC curve,
-    not an estimate for other pairs.
+    By convention it comes from the same pairs: the result is a point of the ROC curve, not an
+    estimate for other pairs.
 
     Args:
         genuine: bool[N].
         score: float64[N].
         far: The target, in [1e-12, 1).
 
-    Returns:
-        None with fewer than `pairs_needed(far)` impostor pairs.
-
     Raises:
         BadConfig: `far` is not in [1e-12, 1).
     """
-    if int((~genuine).sum()) < pairs_needed(far):
-        return None
-    threshold = threshold_at_fmr(score[~genuine], far)
-    accepted = score >= threshold
-    return TarAtFar(threshold, int((accepted & genuine).sum()), int((accepted & ~genuine).sum()))
+    impostor = score[~genuine]
+    return threshold_at_fmr(impostor, far) if len(impostor) >= pairs_needed(far) else None

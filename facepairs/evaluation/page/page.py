@@ -7,13 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from facepairs.data.pairs import person_name
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
-from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.report.photos import find_photos, photo_url
+from facepairs.evaluation.page.worst import find_photos, worst_pairs
 from facepairs.evaluation.report.style import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
 from facepairs.evaluation.report.tables import provenance_text
@@ -35,34 +31,6 @@ class Headline(NamedTuple):
     text: str
     notes: list[str]
     value: float
-
-
-class Side(NamedTuple):
-    """A photo of a wrong pair: its name, person and file, and its picture if there is one."""
-
-    name: str
-    person: str
-    file: str
-    picture: str | None
-
-
-class WrongPair(NamedTuple):
-    """A pair that was decided wrongly."""
-
-    score: float
-    threshold: float
-    fold: int
-    probability: float | None
-    sides: list[Side]
-
-
-class WrongPairs(NamedTuple):
-    """The pairs of one kind that were decided most wrongly."""
-
-    kind: str
-    title: str
-    note: str
-    pairs: list[WrongPair]
 
 
 def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool = True) -> None:
@@ -107,13 +75,13 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
         render_figure=_render_figure,
         several=len(found) > 1,
-        headlines=_headlines(found),
-        origins=_origins(found),
+        headlines=_headlines(found[0]) if len(found) == 1 else [],
+        origins=[f"{one.name}: scores {provenance_text(one)}" for one in found],
         created=history.rows[0][1].text,
         people=found[0].summary.people,
         tables=tables,
-        figures={figure.key: figure for figure in evaluation.figures()},
-        worst=[_worst_of_both_kinds(one, photos, most) for one in found],
+        figures=evaluation.figures(),
+        worst=[worst_pairs(one, photos, most) for one in found],
     )
 
 
@@ -123,14 +91,6 @@ def _dataset(evaluation: Evaluation) -> str:
     if evaluation.data is None or evaluation.selection is None:
         return pairs
     return f"{evaluation.data.resolve().name}, {pairs}"
-
-
-def _origins(found: tuple[Measurement, ...]) -> str:
-    """Return where the scores come from; of several verifiers, whose are of unknown origin."""
-    if len(found) == 1:
-        return f"Scores {provenance_text(found[0])}"
-    unknown = [one.name for one in found if one.summary.scored_by is None]
-    return f"Scores of unknown origin: {_joined(unknown)}" if unknown else ""
 
 
 def _joined(names: list[str]) -> str:
@@ -144,67 +104,19 @@ def _render_figure(figure: Figure) -> str:
     return inline_svg(figure.figure, figure.key, label)
 
 
-def _headlines(found: tuple[Measurement, ...]) -> list[Headline]:
-    """Return the figures of a single verifier, or the accuracy of each of several."""
-    cards = []
-    for one in found:
-        summary, point = one.summary, one.summary.default_point
-        decided = f"as verify decides ({point.label})" if summary.verify_point else point.label
-        differs = point is not summary.point
-        rates = [
-            (name, rate) for name, rate in error_rates(point.errors).items() if rate is not None
-        ]
-        label, notes = accuracy_label(summary).lower(), [accuracy_note(summary)]
-        if len(found) > 1:
-            label = f"{one.name}: {label}"
-            notes.append(f"{decided}: " + ", ".join(f"{share(r)} {name}" for name, r in rates))
-        elif differs:
-            notes.append(summary.point.label)
-        accuracy = summary.balanced_accuracy
-        cards.append(Headline(label, share(accuracy), notes, accuracy.value))
-        for name, rate in rates if len(found) == 1 else []:
-            below = [f"95 % interval {interval(rate)}", *([decided] if differs else [])]
-            cards.append(Headline(name, share(rate), below, rate.value))
-    return cards
-
-
-def _worst_of_both_kinds(
-    one: Measurement, photos: dict[str, Path] | None, most: int
-) -> list[WrongPairs]:
-    """Return the pairs decided most wrongly, of each kind; none without names of photos."""
-    passed = one.accepted & ~one.scores.genuine
-    missed = ~one.accepted & one.scores.genuine
-    at = f"(threshold: {one.summary.point.label})"
-    kinds = [
-        ("false_accepts", "Strangers accepted", f"Different people, accepted as one person {at}"),
-        ("false_rejects", "Genuine pairs missed", f"One person, rejected as two people {at}"),
-    ]
+def _headlines(one: Measurement) -> list[Headline]:
+    """Return the accuracy and the errors of a verifier."""
+    summary, point = one.summary, one.summary.default_point
+    label, accuracy = accuracy_label(summary).lower(), summary.balanced_accuracy
+    measured_at, decided = [], []
+    if point is not summary.point:
+        measured_at, decided = [summary.point.label], [f"as verify decides ({point.label})"]
+    first = [accuracy_note(summary), *measured_at]
     return [
-        WrongPairs(kind, title, note, _worst(one, wrong, photos, most))
-        for (kind, title, note), wrong in zip(kinds, (passed, missed), strict=True)
-        if one.scores.has_names and wrong.any()
+        Headline(label, share(accuracy), first, accuracy.value),
+        *(
+            Headline(name, share(rate), [f"95 % interval {interval(rate)}", *decided], rate.value)
+            for name, rate in error_rates(point.errors).items()
+            if rate is not None
+        ),
     ]
-
-
-def _worst(
-    one: Measurement, wrong: Bools, photos: dict[str, Path] | None, most: int
-) -> list[WrongPair]:
-    """Return the wrong pairs that are farthest from their threshold."""
-    scores, places = one.scores, np.flatnonzero(wrong)
-    distance = np.abs(scores.score - one.threshold)[places]
-    return [
-        WrongPair(
-            scores.score[k],
-            one.threshold[k],
-            int(scores.fold[k]),
-            None if one.probability is None else one.probability[k],
-            [_side(side[k], photos, one.summary.aligned) for side in (scores.left, scores.right)],
-        )
-        for k in places[np.argsort(-distance, kind="stable")][:most].tolist()
-    ]
-
-
-def _side(name: str, photos: dict[str, Path] | None, aligned: bool) -> Side:
-    path = None if photos is None else photos.get(name)
-    picture = None if path is None else photo_url(path, aligned)
-    return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)

@@ -7,17 +7,16 @@ import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.evaluation.measurement import Measurement
-from facepairs.evaluation.metrics.curves import roc, score_histogram
 from facepairs.evaluation.metrics.reliability import reliability_curve
 from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
 from facepairs.evaluation.report.table import percent
-from facepairs.evaluation.report.verifier_tables import threshold_range
-from facepairs.evaluation.summary import wrong_pairs
+from facepairs.evaluation.report.verifier_tables import thresholds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+BINS = 50  # of a histogram
 HIGH = 0.9  # end of the DET curve's axes
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 MARKS = ("o", "D", "s", "^", "v", "P")  # by operating point
@@ -37,21 +36,19 @@ def evaluation_figures(found: Sequence[Measurement]) -> list[Figure]:
             figures.append(_histogram(one, place))
             if one.probability is not None:
                 figures.append(_reliability(one, place))
-            if len(one.summary.true_folds) > 1:
-                figures.append(_folds(one, place))
     return figures
 
 
 def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None:
     """Draw every verifier's curve: true accepts, or false rejects where rates are cut at `low`."""
 
-    def height(fnmr: Any) -> Any:
-        return fnmr.clip(low, 1 - low) if low else 1 - fnmr
+    from sklearn.metrics import roc_curve
 
     for place, one in enumerate(found):
         line, name = style.series(place), style.shorten_name(one.name)
-        curve = roc(one.scores.genuine, one.scores.score)
-        axes.plot(curve.fmr.clip(low, 1 - low), height(1 - curve.tmr), label=name, **line)
+        fmr, tmr, _ = roc_curve(one.scores.genuine, one.scores.score, drop_intermediate=False)
+        height = (1 - tmr).clip(low, 1 - low) if low else tmr
+        axes.plot(fmr.clip(low, 1 - low), height, label=name, **line)
     _draw_points(axes, found, low)
 
 
@@ -129,60 +126,36 @@ def _det(found: Sequence[Measurement]) -> Figure:
 
 
 def _histogram(one: Measurement, place: int) -> Figure:
-    figure, axes = new_figure(height_in=style.HEIGHT_IN + 0.2)
-    data = score_histogram(one.scores.genuine, one.scores.score)
-    for label, shares, colour, dash in (
-        ("different people", data.impostor, style.IMPOSTOR, "--"),
-        ("same person", data.genuine, style.GENUINE, "-"),
+    figure, axes = new_figure(height_in=style.HEIGHT_IN + 0.5)
+    genuine, score = one.scores.genuine, one.scores.score
+    edges = np.histogram_bin_edges(score, BINS)
+    tallest = 0.0
+    for label, members, colour, dash in (
+        ("different people", ~genuine, style.IMPOSTOR, "--"),
+        ("same person", genuine, style.GENUINE, "-"),
     ):
-        axes.stairs(shares, data.edges, fill=True, color=colour, alpha=0.28)
-        axes.stairs(shares, data.edges, color=colour, linestyle=dash, linewidth=1.6, label=label)
-    axes.set_xlim(data.edges[0], data.edges[-1])
-    tallest = float(max(data.genuine.max(), data.impostor.max()))
+        shares = np.histogram(score[members], edges)[0] / members.sum()
+        axes.stairs(shares, edges, fill=True, color=colour, alpha=0.28)
+        axes.stairs(shares, edges, color=colour, linestyle=dash, linewidth=1.6, label=label)
+        tallest = max(tallest, float(shares.max()))
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(0, 1.04 * tallest)
     summary, points = one.summary, one.summary.operating_points
     shown = [point for point in points if point in (points[0], summary.default_point)]
-    marks = [(*ends, point) for point in shown if (ends := threshold_range(summary, point))]
-    marks.sort(key=lambda mark: mark[:2])
-    top = 1.04 + 0.28 * len(marks)
-    axes.set_ylim(0, tallest * top)
-    for row, (low, high, point) in enumerate(marks):
-        _draw_threshold(axes, point, low, high, tallest * (top - 0.28 * row))
+    for point, line in zip(shown, style.DASHES[1:], strict=False):
+        fmr, fnmr = (percent(rate).text for rate in error_values(point))
+        text = f"{point.label}: {fmr} pass, {fnmr} missed"
+        for at in thresholds_of(summary, point):
+            axes.axvline(at, color=style.INK, linestyle=line, linewidth=1.1, label=text)
+            text = ""
     axes.set(xlabel="score: higher is more alike", ylabel="share of the pairs")
     axes.yaxis.set_major_formatter(style.percent_tick)
-    figure.legend(loc="outside upper center", ncols=2)
-    caption = "Pairs by score. A dashed line is a threshold: pairs at or above it are accepted."
-    if any(low < high for low, high, _ in marks):
-        caption += " Two of one name: the lowest and the highest of the folds' thresholds."
-    return Figure(f"scores-{place}", "Scores and errors", caption, figure)
-
-
-def _draw_threshold(
-    axes: "Axes", point: OperatingPoint, low: float, high: float, top: float
-) -> None:
-    """Draw the thresholds of a point up to `top`, and both error rates where there is room."""
-    left, right = axes.get_xlim()
-    on_right = high - left < 0.6 * (right - left)
-    at, side, gap = (high, "left", 5) if on_right else (low, "right", -5)
-    axes.vlines([low, high], 0, top, **style.DASHED)
-    fmr, fnmr = (percent(rate).text for rate in error_values(point))
-    lines = (
-        (point.label, style.INK, "bold"),
-        (f"{fmr} of strangers pass", style.IMPOSTOR, "normal"),
-        (f"{fnmr} of genuine missed", style.GENUINE, "normal"),
+    figure.legend(loc="outside upper left")
+    caption = (
+        "Pairs by score. A black line is a threshold, at which strangers pass and genuine pairs "
+        "are missed; two of one kind are the lowest and the highest of the folds' thresholds."
     )
-    for line, (text, colour, weight) in enumerate(lines):
-        axes.annotate(
-            text,
-            (at, top),
-            xytext=(gap, -2 - 11.5 * line),
-            textcoords="offset points",
-            ha=side,
-            va="top",
-            fontsize=8.8,
-            color=colour,
-            fontweight=weight,
-            bbox=style.BEHIND_TEXT,
-        )
+    return Figure(f"scores-{place}", "Scores and errors", caption, figure)
 
 
 def _reliability(one: Measurement, place: int) -> Figure:
@@ -208,33 +181,3 @@ def _reliability(one: Measurement, place: int) -> Figure:
         f"are equal. {weights}. Probability: {source}."
     )
     return Figure(f"reliability-{place}", "Reliability of the probability", caption, figure)
-
-
-def _folds(one: Measurement, place: int) -> Figure:
-    folds = one.summary.true_folds
-    figure, axes = new_figure()
-    places = range(len(folds))
-    counts = [wrong_pairs(fold) for fold in folds]
-    accepts, rejects = ([count[kind] / count[2] for count in counts] for kind in (0, 1))
-    errors = [accepted + rejected for accepted, rejected in zip(accepts, rejects, strict=True)]
-    axes.bar(places, rejects, color=style.GENUINE, width=0.7, label="genuine pairs missed")
-    bars = axes.bar(places, accepts, 0.7, rejects, color=style.IMPOSTOR, label="strangers accepted")
-    for bar in bars:
-        bar.set(hatch="///", edgecolor=style.PAPER, linewidth=0)
-    axes.axhline(sum(errors) / len(errors), **style.DASHED)
-    top = max(errors) or 0.01
-    every = max(1, len(folds) // 12)
-    for at, height in enumerate(errors if len(folds) <= 12 else []):
-        text, above = f"{100 * (1 - height):.1f}", height + 0.03 * top
-        axes.text(at, above, text, ha="center", fontsize=8.5, bbox=style.BEHIND_TEXT)
-    axes.set_ylim(0, 1.32 * top)
-    axes.set_xticks(places[::every], [fold.name for fold in folds[::every]])
-    axes.grid(visible=False, axis="x")
-    axes.yaxis.set_major_formatter(style.percent_tick)
-    axes.set(xlabel="fold", ylabel="pairs decided wrongly")
-    axes.legend(loc="upper right", ncols=2)
-    caption = (
-        "Share of each fold's pairs decided wrongly, by kind of error; the number is its accuracy "
-        "in percent. Dashed: the mean."
-    )
-    return Figure(f"folds-{place}", "Errors by fold", caption, figure)

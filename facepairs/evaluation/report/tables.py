@@ -3,14 +3,11 @@
 import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from facepairs.bundles.rates import Rate
-from facepairs.data.pairs import person_of
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
 from facepairs.evaluation.protocols import PairSelection
-from facepairs.evaluation.report.photos import find_photos
 from facepairs.evaluation.report.table import Cell, Table, facts_of, percent, share, table_of
 from facepairs.evaluation.report.verifier_tables import (
     accuracy_label,
@@ -18,8 +15,6 @@ from facepairs.evaluation.report.verifier_tables import (
     figure_rows,
     verifier_tables,
 )
-from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources.origin import ModelFacts
 from facepairs.evaluation.summary import Summary
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
@@ -56,7 +51,6 @@ def evaluation_tables(
             _pairs_table(found),
             summaries_table("verifier", {one.name: one.summary for one in found}, VERIFIERS_NOTE),
             _differences_table(comparison),
-            _facts_table({one.name: one.facts for one in found if one.facts}),
         ]
     for place, one in enumerate(found, 1):
         tables += verifier_tables(one, place, comparison is not None, brief)
@@ -136,43 +130,19 @@ def _difference(gap: Difference | None, is_share: bool = True) -> Cell | None:
     return Cell(f"{middle}{unit} ({low} to {high})", gap.difference)
 
 
-def _facts_table(facts: Mapping[str, ModelFacts]) -> Table:
-    """Return what verifiers cost and where they come from; empty where no network was timed."""
-    rows = [
-        {
-            "verifier": name,
-            "ms a face": Cell(f"{one.network_ms:.1f}", one.network_ms),
-            "MB": one.network_mb and Cell(f"{one.network_mb:.1f}", one.network_mb),
-            "licence of the weights": one.licence or "not recorded",
-            "trained on": one.training_data or "not recorded",
-        }
-        for name, one in facts.items()
-        if one.network_ms is not None
-    ]
-    note = "CPU time of the network for one face on this machine, without finding it."
-    return table_of("facts", "Cost and origin", rows, note)
-
-
 def _data_table(
     found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
 ) -> Table:
     """Return what was measured on."""
     first, scores = found[0], found[0].scores
-    names = {*scores.left, *scores.right} if scores.has_names else set()
-    photos, index = find_photos(data, scores), selection and selection.index
+    index = selection and selection.index
     files = [Path(one.source) for one in found if Path(one.source).is_file()]
     facts = [
         ("Pairs from", first.summary.pairs),
-        ("Folder of photos", data),
         ("Pairs", len(scores)),
-        ("Genuine pairs", first.summary.genuine_pairs),
-        ("Impostor pairs", first.summary.impostor_pairs),
         ("Folds", len(set(scores.fold.tolist()))),
-        ("Photos", len(names) or None),
-        ("People", len(set(map(person_of, names))) or None),
-        ("Photos not in the folder", len(names) - len(photos) if photos else None),
-        ("Photos in the folder", len(index) if index else None),
-        ("People in the folder", len(index.people) if index else None),
+        ("Photos", len({*scores.left, *scores.right}) if scores.has_names else None),
+        ("Folder of photos", data),
         ("SHA-256 of the folder's list", index.fingerprint if index else None),
         *((f"SHA-256 of {file}", file_sha256(file)) for file in files),
     ]
@@ -180,23 +150,17 @@ def _data_table(
 
 
 def _history_table(found: Sequence[Measurement]) -> Table:
-    """Return how the figures were made: versions, machine, training."""
+    """Return how the figures were made: versions, machine, networks."""
     machine = describe()
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     facts: dict[str, object] = {
         "Created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "facepairs": __version__,
         "Processor": f"{machine['cpu']}, {machine['cores']} cores",
-        "Memory": f"{machine['memory_gb']} GB",
         "System": f"{machine['os']}, Python {machine['python']}",
-        "Libraries": _flatten(machine["versions"]),
+        "Libraries": versions,
+        **{f"Scores of {one.name}": provenance_text(one) for one in found},
     }
-    for one in found:
-        facts[f"Scores of {one.name}"] = provenance_text(one)
-        seeds = ", ".join(map(str, one.origin.seeds))
-        origin = {**to_plain(one.origin), "folds": "", "seeds of the training": seeds}
-        for name, value in origin.items():
-            if value:
-                facts[f"{one.name}: {name.replace('_', ' ')}"] = _flatten(value)
     return facts_of("history", "How this was made", facts.items())
 
 
@@ -207,12 +171,3 @@ def provenance_text(one: Measurement) -> str:
         return "of unknown origin"
     network = one.provenance.embedder_sha256 if one.provenance else None
     return f"by {made_by}" + (f" (network {network[:12]})" if network else "")
-
-
-def _flatten(value: Any) -> str:
-    """Return nested values in one line."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_flatten(inner)}" for key, inner in value.items())
-    if isinstance(value, list):
-        return "; ".join(_flatten(inner) for inner in value)
-    return str(value)

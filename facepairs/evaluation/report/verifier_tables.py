@@ -135,27 +135,29 @@ def _threshold_text(summary: Summary) -> str:
     source = SOURCES[summary.threshold_source]
     if summary.threshold_source is ThresholdFrom.FILE:
         return source
-    low, high = threshold_range(summary, summary.point) or (0.0, 0.0)
-    return f"{low:.6g} ({source})" if low == high else f"{low:.6g} to {high:.6g} ({source})"
+    ends = " to ".join(f"{end:.6g}" for end in thresholds_of(summary, summary.point))
+    return f"{ends} ({source})"
 
 
-def threshold_range(summary: Summary, point: OperatingPoint) -> tuple[float, float] | None:
-    """Return the lowest and the highest threshold of a point; None where they are not known."""
+def thresholds_of(summary: Summary, point: OperatingPoint) -> list[float]:
+    """Return the threshold of a point, or the lowest and the highest of the folds, if known."""
     if point.threshold is not None:
-        return point.threshold, point.threshold
-    values = [part.threshold for part in summary.folds if part.threshold is not None]
-    own = point is summary.point
-    return (min(values), max(values)) if values and own else None
+        return [point.threshold]
+    own = summary.folds if point is summary.point else []
+    values = {part.threshold for part in own if part.threshold is not None}
+    return sorted({min(values), max(values)}) if values else []
 
 
 def _points_table(summary: Summary) -> Table:
     rows = []
     for point in summary.operating_points:
-        low, high = threshold_range(summary, point) or (None, None)
-        ends = low if low == high else Cell(f"{low:.4f} to {high:.4f}", low)
+        ends = thresholds_of(summary, point)
         default = " (default)" if point.name == summary.verify_point else ""
-        name = {"operating point": point.label + default, "threshold": ends}
-        rows.append(name | error_rates(point.errors))
+        row = {
+            "operating point": point.label + default,
+            "threshold": Cell(" to ".join(f"{end:.4f}" for end in ends), ends[0]) if ends else None,
+        }
+        rows.append(row | error_rates(point.errors))
     note = (
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
         f"accepted. Thresholds: {SOURCES[summary.threshold_source]}."
@@ -183,10 +185,7 @@ def _trade_offs(one: Measurement) -> Table:
             row[f"threshold for {kind}"] = point.threshold
         rows.append(row)
     supported = [row for row in rows if row["threshold for strangers"] is not None]
-    note = (
-        "Thresholds set on these same pairs: a point of the curve, not a promise for others. Rarer "
-        "errors need more pairs."
-    )
+    note = "Thresholds set on these same pairs: a point of the curve, not a promise for others."
     return table_of("trade-offs", "Choose a threshold", supported, note)
 
 
@@ -256,7 +255,6 @@ def _decided_at(summary: Summary) -> str:
 
 
 def _folds_table(one: Measurement) -> Table:
-    people = {fold.fold: fold.people.get("training") for fold in one.origin.folds}
     folds = one.summary.true_folds
     rows = [
         {
@@ -266,7 +264,6 @@ def _folds_table(one: Measurement) -> Table:
             "genuine pairs missed": missed,
             "pairs": pairs,
             "threshold": fold.threshold,
-            "training people": people.get(int(fold.name)),
         }
         for fold, (passed, missed, pairs) in zip(folds, map(wrong_pairs, folds), strict=True)
         if len(folds) > 1

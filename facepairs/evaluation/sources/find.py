@@ -1,13 +1,24 @@
-"""What the words after `facepairs evaluate` name: verifiers, scores files, `crossval` folders."""
+"""What the words after `facepairs evaluate` name: verifiers, scores files, `crossval` folders.
 
+Beside its scores, `crossval` writes how the network of each fold decides.
+"""
+
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from facepairs.bundles.bundle import DEFAULT
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.errors import BadConfig
+from facepairs.config import read_table
+from facepairs.errors import BadConfig, BadData, FacepairsError
+from facepairs.evaluation.protocols import CATEGORIES, OUTSIDE_LABELS
+from facepairs.images.crop_plan import ALIGNMENTS
+from facepairs.support.validation import validate
 from facepairs.verification.embedders.embedder import is_embedder
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
@@ -90,3 +101,43 @@ def _short_name(path: Path) -> str:
     if path.name in ("bundle", SCORES) and parent:
         return parent
     return path.stem if path.suffix else path.name
+
+
+class FoldTraining(msgspec.Struct, frozen=True):
+    """How a fold was trained and decides; `people` in each part of the split."""
+
+    fold: int
+    threshold: float
+    calibration: Calibration
+    people: dict[str, int] = {}
+    epochs: int | None = None
+    minutes: float | None = None
+    seed: int | None = None
+
+
+class CrossvalResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The folds of a method that are done, and the number of folds in all."""
+
+    method: str | None = None
+    folds: list[FoldTraining]
+    folds_in_all: int | None = None
+
+
+def read_result(path: Path) -> CrossvalResult:
+    """Read a method's result.json; raises BadData unless it has a threshold for every fold."""
+    advice = "run crossval again"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
+    return validate(values, CrossvalResult, str(path), BadData, advice)
+
+
+def read_alignment(folder: Path) -> tuple[str | None, str | None]:
+    """Return the alignment and LFW's category of a run; None where it does not record them."""
+    try:
+        train = read_table(folder / "config.toml")["train"]
+        alignment = ALIGNMENTS[train["align"]]
+        return alignment, OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
+    except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
+        return None, None

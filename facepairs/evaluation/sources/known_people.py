@@ -13,10 +13,12 @@ from facepairs.evaluation.scores import ScoreTable
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance
 
+Known = tuple[int | None, list[str]]
+"""The number of pairs that show people whom a model knows, None where it cannot be known, and
+warnings."""
 
-def known_in_selection(
-    model: Model, path: str, selection: PairSelection
-) -> tuple[int | None, list[str]]:
+
+def known_in_selection(model: Model, path: str, selection: PairSelection) -> Known:
     """Count the pairs of an index that show people whom a model knows.
 
     Args:
@@ -24,27 +26,22 @@ def known_in_selection(
         path: Of the model, for messages.
         selection: The pairs.
 
-    Returns:
-        The number of pairs, None where it cannot be known, and warnings.
-
     Raises:
         BadData: There are such pairs, although the pairs are those of a protocol.
     """
     names, person = list(selection.index.people), selection.index.person_of
     mapped = isinstance(model, Bundle) and model.map is not None
     # View 2 takes its thresholds from its own folds: calibration alone changes nothing there.
-    alone = selection.protocol == "view2" and not mapped
-    known = model.trained_on(names) if alone else model.knows(names)
+    view2 = selection.protocol == "view2"
+    known = model.trained_on(names) if view2 and not mapped else model.knows(names)
     pairs = selection.pairs
-    count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
-    if not model.lists_training and (not count or selection.protocol == "view2"):
+    of_pair = known[person[pairs.left]] | known[person[pairs.right]]
+    if not model.lists_training and (view2 or not of_pair.any()):
         return None, [describe_unknown_training(path)]
-    return _judge(count, len(pairs), path, selection.protocol)
+    return _judge(int(of_pair.sum()), len(pairs), path, selection.protocol)
 
 
-def known_in_file(
-    scores: ScoreTable, known_by: Provenance | None, path: Path
-) -> tuple[int | None, list[str]]:
+def known_in_file(scores: ScoreTable, known_by: Provenance | None, path: Path) -> Known:
     """Count the pairs of a scores file that show people whom its model knows.
 
     Args:
@@ -52,8 +49,8 @@ def known_in_file(
         known_by: What made the scores, None where that is not known.
         path: The file, for messages.
 
-    Returns, Raises:
-        As `known_in_selection`.
+    Raises:
+        BadData: As `known_in_selection`.
     """
     if known_by is None:
         return None, [
@@ -66,8 +63,8 @@ def known_in_file(
     hashes = known_by.identities.training
     if known_by.protocol != "view2":  # it was looked at when they were scored
         hashes |= known_by.identities.calibration
-    sides = [[person_name(name) for name in side] for side in (scores.left, scores.right)]
-    people, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
+    sides = np.array([[person_name(name) for name in side] for side in scores.sides], object)
+    people, numbers = np.unique(sides.astype(str), return_inverse=True)
     if not people[0]:
         return None, [
             f"{path}: photos are not named Person_Name/photo.jpg, so their people may be those "
@@ -82,15 +79,12 @@ def describe_unknown_training(model: str) -> str:
     return f"the training people of {model} are unknown; they may be those of these pairs"
 
 
-def _judge(count: int, pairs: int, model: str, protocol: str | None) -> tuple[int, list[str]]:
+def _judge(count: int, pairs: int, model: str, protocol: str | None) -> Known:
     """Return the count and a warning; raise BadData where the pairs are those of a protocol."""
     if not count:
         return 0, []
-    whole = f"all {pairs:,}" if count == pairs else f"{count:,} of {pairs:,}"
-    line = f"{whole} pairs show people that {model} was trained or calibrated on"
+    line = f"{count:,} of {pairs:,} pairs show people that {model} was trained or calibrated on"
     if protocol:
-        advice = "measure on other people"
-        if protocol in LISTS:
-            advice += f", or train by protocol {protocol}"
-        raise BadData(f"{line}, so the figures would be too good; {advice}")
+        advice = f", or train by protocol {protocol}" if protocol in LISTS else ""
+        raise BadData(f"{line}, so the figures would be too good; measure on other people{advice}")
     return count, [f"{line}: the figures are too good; measure on other people"]

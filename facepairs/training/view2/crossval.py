@@ -26,8 +26,13 @@ from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
-from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
-from facepairs.evaluation.sources.origin import FoldTraining, Origin
+from facepairs.evaluation.sources.find import (
+    RESULT,
+    SCORES,
+    CrossvalResult,
+    FoldTraining,
+    ScoreSource,
+)
 from facepairs.evaluation.summary import Summary
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.support import console
@@ -233,7 +238,8 @@ def _summarise(folder: Path, folds: int) -> Summary | None:
     provenance = Provenance(model=folder.name, pairs="LFW View 2", protocol="view2")
     write_scores(folder / SCORES, _join([fold.scores for fold in done]), provenance)
     trainings = [fold.training for fold in done]
-    write_json(folder / RESULT, Origin(method=folder.name, folds=trainings, folds_in_all=folds))
+    result = CrossvalResult(method=folder.name, folds=trainings, folds_in_all=folds)
+    write_json(folder / RESULT, result)
     return measure_scores(ScoreSource("view2", str(folder), folder.name)).summary
 
 

@@ -18,8 +18,8 @@ from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 
 auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
-roc = checked(curves.roc)
-best_threshold, tar_at_far = checked(thresholds.best_threshold), checked(thresholds.tar_at_far)
+best_threshold = checked(thresholds.best_threshold)
+threshold_at_far = checked(thresholds.threshold_at_far)
 
 unhurried = settings(deadline=None)  # the first call imports SciPy
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -75,20 +75,12 @@ def slow_delong_variance(genuine, score):
     return s10 / len(v10) + s01 / len(v01)
 
 
+def tars(genuine, score, far):
+    threshold = threshold_at_far(genuine, score, far)
+    return None if threshold is None else (score[genuine] >= threshold).mean()
+
+
 # ROC, AUC, EER.
-
-
-@unhurried
-@given(pairs())
-def test_roc_and_auc_agree_with_scikit_learn(data):
-    from sklearn.metrics import roc_auc_score, roc_curve
-
-    fmr, tmr, thresholds = roc_curve(*data, drop_intermediate=False)
-    curve = roc(*data)
-    np.testing.assert_array_equal(curve.thresholds, thresholds)
-    np.testing.assert_allclose(curve.fmr, fmr, atol=1e-12)
-    np.testing.assert_allclose(curve.tmr, tmr, atol=1e-12)
-    assert auc(*data) == pytest.approx(roc_auc_score(*data), abs=1e-12)
 
 
 @unhurried
@@ -106,13 +98,10 @@ def test_metrics_do_not_depend_on_pair_order(data, random):
     random.shuffle(order)
     other = genuine[order], score[order]
     for far in (0.3, 0.6):
-        assert tar_at_far(*data, far) == tar_at_far(*other, far)
+        assert threshold_at_far(*data, far) == threshold_at_far(*other, far)
     for measure in (auc, eer, best_threshold):
         assert measure(*data) == measure(*other)
     assert auc_interval(*data) == pytest.approx(auc_interval(*other), abs=1e-12)
-    curves = roc(*data), roc(*other)
-    for name in ("thresholds", "fmr", "tmr"):
-        np.testing.assert_array_equal(*(getattr(curve, name) for curve in curves))
 
 
 @unhurried
@@ -128,8 +117,8 @@ def test_strictly_monotone_maps_of_scores_change_no_rate(data, more):
     assert eer(*data) == eer(*mapped)
     assert auc_interval(*data) == auc_interval(*mapped)
     for far in (0.3, 0.6):
-        before, after = tar_at_far(*data, far), tar_at_far(*mapped, far)
-        assert (before and before[1:]) == (after and after[1:])
+        accepted = [tars(*one, far) for one in (data, mapped)]
+        assert accepted[0] == accepted[1]
 
 
 @unhurried
@@ -175,12 +164,12 @@ def test_threshold_at_fmr_is_the_smallest_that_keeps_to_it(scores, fmr):
 @unhurried
 @given(pairs(min_size=20, max_size=40), st.sampled_from([0.2, 0.3, 0.5, 0.9]))
 def test_tar_is_the_best_tmr_of_the_roc_within_the_far(data, far):
-    point = tar_at_far(*data, far)
-    assume(point is not None)
-    curve, genuine = roc(*data), int(np.sum(data[0]))
-    tar = point.genuine_accepted / genuine
-    assert tar == pytest.approx(curve.tmr[curve.fmr <= far].max(), abs=1e-12)
-    assert point.false_accepts <= far * (len(data[0]) - genuine)
+    tar = tars(*data, far)
+    assume(tar is not None)
+    from sklearn.metrics import roc_curve
+
+    fmr, tmr, _ = roc_curve(*data)
+    assert tar == pytest.approx(tmr[fmr <= far].max(), abs=1e-12)
 
 
 @unhurried
@@ -218,7 +207,7 @@ MEASURES = {
     "auc_interval": lambda genuine, score: auc_interval(genuine, score)[0],
     "fmr": lambda genuine, score: figures_of(genuine, score, 0.0).point.errors.fmr.value,
     "fnmr": lambda genuine, score: figures_of(genuine, score, 0.0).point.errors.fnmr.value,
-    "tar": lambda genuine, score: (tar_at_far(genuine, score, 0.5) or (0, 0))[1] / sum(genuine),
+    "tar": lambda genuine, score: tars(genuine, score, 0.5) or 0,
     "best": lambda genuine, score: accuracy(genuine, score, best_threshold(genuine, score)),
 }
 

@@ -14,8 +14,8 @@ from facepairs.evaluation.metrics.intervals import clopper_pearson, over_folds
 from facepairs.evaluation.metrics.thresholds import pairs_needed, threshold_at_fmr
 
 auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
-roc = checked(curves.roc)
-best_threshold, tar_at_far = checked(thresholds.best_threshold), checked(thresholds.tar_at_far)
+best_threshold = checked(thresholds.best_threshold)
+threshold_at_far = checked(thresholds.threshold_at_far)
 
 # ROC, AUC, EER.
 
@@ -76,8 +76,8 @@ def test_threshold_at_fmr_allows_whole_numbers_of_pairs_exactly(fmr, accepted):
 def test_tar_needs_three_expected_false_accepts(far, needed):
     genuine = np.arange(needed + 1) == needed
     score = np.arange(needed + 1.0)
-    assert tar_at_far(genuine, score, far).genuine_accepted == 1
-    assert tar_at_far(genuine[1:], score[1:], far) is None
+    assert (score[~genuine] >= threshold_at_far(genuine, score, far)).sum() == 3
+    assert threshold_at_far(genuine[1:], score[1:], far) is None
     assert pairs_needed(far) == needed
 
 
@@ -150,9 +150,9 @@ def test_bad_arrays_are_refused(entry, genuine, score):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: tar_at_far([True, False], [1.0, 0.0], 0.0),
-        lambda: tar_at_far([True, False], [1.0, 0.0], 1.0),
-        lambda: tar_at_far([True, False], [1.0, 0.0], 5e-324),
+        lambda: threshold_at_far([True, False], [1.0, 0.0], 0.0),
+        lambda: threshold_at_far([True, False], [1.0, 0.0], 1.0),
+        lambda: threshold_at_far([True, False], [1.0, 0.0], 5e-324),
     ],
 )
 def test_bad_parameters_are_refused(call):

@@ -20,7 +20,7 @@ from facepairs.evaluation.decisions import (
 )
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
+from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_far
 from facepairs.evaluation.report.table import facts_of
 from facepairs.evaluation.report.verifier_tables import figure_rows
 from facepairs.evaluation.serialize import to_plain
@@ -137,9 +137,8 @@ def test_a_threshold_of_zero_is_used():
 def test_tar_at_far_has_figures_or_a_reason():
     genuine, score, _ = drawn(3)
     tars = figures_of(genuine, score, 1.0).tar_at_far
-    point = tar_at_far(genuine, score, 0.01)
     assert list(tars) == ["0.1", "0.01", "0.001"]
-    assert tars["0.01"].threshold == point.threshold
+    assert tars["0.01"].threshold == threshold_at_far(genuine, score, 0.01)
     assert tars["0.01"].errors.fmr == Rate(0.01, clopper_pearson(3, 300), 3, 300)
     too_few = tars["0.001"]
     assert (too_few.errors, too_few.threshold) == (Errors(), None)

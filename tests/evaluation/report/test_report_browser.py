@@ -84,7 +84,7 @@ def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, sch
     figures = browser.execute_script(FIGURES)
     names = {name for name, *_ in figures}
     shared = {"figure-roc", "figure-det"}
-    each = {"scores", "reliability", "folds"}
+    each = {"scores", "reliability"}
     assert names == shared | {f"figure-{key}-{number}" for key in each for number in (1, 2, 3)}
     for name, width, height, drawn in figures:
         assert width > 250, name

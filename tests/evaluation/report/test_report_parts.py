@@ -12,21 +12,10 @@ from tiny.scores import draw_photos, invented, photo, write_method
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.metrics.curves import score_histogram
-from facepairs.evaluation.report.photos import find_photos, photo_url
+from facepairs.evaluation.page.worst import find_photos, photo_url
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource, find_sources
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e308])
-def test_a_histogram_normalises_each_class_separately(scale):
-    found = score_histogram(np.array([True, True, False]), np.array([0.0, 1, 0.5]) * scale, 4)
-    assert found.edges == pytest.approx(np.linspace(0, 1, 5) * scale)
-    assert found.genuine.tolist() == [0.5, 0, 0, 0.5]
-    assert found.impostor.tolist() == [0, 0, 1, 0]
-    flat = score_histogram(np.array([True, False]), np.array([2.0, 2.0]))
-    assert np.all(np.diff(flat.edges) > 0)
 
 
 def test_a_picture_shows_the_face_wherever_it_is(faces, tmp_path):
@@ -115,15 +104,6 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
     with pytest.raises(BadData, match=r"result.json: folds\[0\].threshold is missing"):
         measure_scores(ScoreSource("view2", str(folder), "siamese"))
-
-
-def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):
-    path = tmp_path / "scores.csv"
-    write_scores(path, invented())
-    found = measure_scores(ScoreSource("scores", str(path), "scores"))
-    assert found.probability is not None
-    assert found.refitted
-    assert 0 <= found.probability.min() <= found.probability.max() <= 1
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "Person_00/../../secret.png"])
