@@ -169,6 +169,15 @@ def test_an_archive_that_was_there_before_is_used_and_kept(remote: Remote, tmp_p
     assert (tmp_path / "faces.zip").exists()
 
 
+def test_an_archive_of_the_user_is_kept_even_if_it_is_another(
+    remote: Remote, tmp_path: Path
+) -> None:
+    (tmp_path / "faces.zip").write_bytes(zipped({"x/Ann/1.jpg": b"another"}))
+    with pytest.raises(BadTransfer):
+        offer(remote, "zip", b"")(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces.zip"}
+
+
 SLOW = """
 import sys, time
 from pathlib import Path
