@@ -112,7 +112,7 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
     table.write_text("path,person\na/1.jpg,Ann O'Neil\nb/1.jpg,Ann O'Neil\nb/2.txt,Bo\n")
     report = import_photos(table, tmp_path / "out")
     assert set(tree(tmp_path / "out")) == {"Ann O'Neil/1.jpg", "Ann O'Neil/1-2.jpg"}
-    assert [reason for _, reason in report.left_out] == ["not a photo"]
+    assert [reason for _, reason in report.left_out] == ["not image"]
     for text, says in {
         "path,person\na/1.jpg,../Bo\n": "line 2: ",
         "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": "line 3: ",

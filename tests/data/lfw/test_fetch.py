@@ -219,19 +219,6 @@ def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
     assert remote.asked[-1][2] == 0  # the archive was complete
 
 
-def test_the_next_run_removes_what_a_kill_left_beside_a_complete_folder(
-    remote: Remote, tmp_path: Path
-) -> None:
-    fetch = offer(remote, "zip", zipped(below("x")))
-    fetch(tmp_path)
-    (tmp_path / "faces.zip.part").write_bytes(b"whole once")
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    (tmp_path / f".faces.tmp-{gone.pid}-0badcafe").mkdir()
-    fetch(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
-
-
 def test_a_second_process_is_refused_with_the_number_of_the_first(
     remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
 ) -> None:
