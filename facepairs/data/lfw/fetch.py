@@ -7,11 +7,11 @@ References:
 
 import contextlib
 import hashlib
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from facepairs.data.importing.rows import find_people
 from facepairs.data.index import FaceIndex
@@ -25,7 +25,7 @@ from facepairs.support.lock import held
 LOCK = ".fetch.lock"
 
 
-class RemoteFile(msgspec.Struct, frozen=True):
+class RemoteFile(NamedTuple):
     """A file to download.
 
     Attributes:
@@ -40,15 +40,9 @@ class RemoteFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class _Published(msgspec.Struct, frozen=True):
-    lists: tuple[RemoteFile, ...]
-    images: RemoteFile
-
-
-_published = msgspec.json.decode(
-    Path(__file__).with_name("files.json").read_bytes(), type=_Published
-)
-LISTS, IMAGES = _published.lists, _published.images
+_published = json.loads(Path(__file__).with_name("files.json").read_bytes())
+LISTS = tuple(RemoteFile(**one) for one in _published["lists"])
+IMAGES = RemoteFile(**_published["images"])
 
 
 def fetch_lfw(
@@ -107,7 +101,7 @@ def fetch_lists(out: Path, lists: Sequence[RemoteFile] = LISTS) -> None:
 def _writing(out: Path) -> Iterator[None]:
     """Hold the lock of an output folder; turn an OSError into BadTransfer."""
     try:
-        with held(out / LOCK, out, BadTransfer, "choose another folder"):
+        with held(out / LOCK, out, BadTransfer):
             yield
     except OSError as error:
         place = error.filename or out
