@@ -29,13 +29,15 @@ def is_temporary(name: str) -> bool:
 
 def sweep(target: Path) -> None:
     """Remove what killed processes left beside `target`."""
-    import psutil  # costs some ms, and most commands find nothing to remove
-
     pattern = re.compile(re.escape(f".{target.name}.") + r"(tmp|old)-(\d+)-")
     with contextlib.suppress(OSError):
         for entry in list(target.parent.iterdir()):
             match = pattern.match(entry.name)
-            if not match or psutil.pid_exists(int(match.group(2))):
+            if not match:
+                continue
+            import psutil  # costs some ms, and most commands find nothing to remove
+
+            if psutil.pid_exists(int(match.group(2))):
                 continue
             if match.group(1) == "old" and not target.exists():
                 entry.rename(target)  # killed between the two renames of `atomic_folder`
