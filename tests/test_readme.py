@@ -184,11 +184,6 @@ def test_the_server_answers_what_the_readme_sends(photos):
     assert answer.keys() == expected.keys() - {"left", "right"}
 
 
-def test_the_web_application_is_short():
-    text = (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
-    assert len([line for line in text.splitlines() if line]) <= 17
-
-
 def test_the_readme_is_short_and_its_pictures_are_small():
     assert len(README.splitlines()) <= 240
     pictures = re.findall(r"!\[[^\]]{20,}\]\((docs/images/\w+\.png)\)", README)

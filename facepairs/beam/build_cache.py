@@ -141,7 +141,7 @@ def _replaced(out: Place) -> Iterator[BeamPath]:
     A remote cache has no manifest until it is complete, and is removed if the block fails.
     """
     if isinstance(out, Path):
-        lock = held(lock_beside(out), out, BadData, "choose another place")
+        lock = held(lock_beside(out), out, BadData)
         with lock, atomic_folder(out) as folder:
             yield BeamPath(str(folder))
         return

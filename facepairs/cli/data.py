@@ -117,8 +117,6 @@ def import_(
 def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]:
     people = counted(report.people, "person", "people")
     yield "photos", f"{counted(report.images, 'photo')} of {people} in {out}"
-    if report.linked:
-        yield "linked", f"{report.linked:,}: each is one file under two names"
     if report.left_out:
         yield "left out", f"{len(report.left_out):,}"
     yield "next", command_line("data", "check", out)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, overload
 from unicodedata import normalize
 
 import numpy as np
@@ -23,8 +23,6 @@ import numpy.typing as npt
 
 from facepairs.errors import BadData
 from facepairs.support.places import is_leftover, refuse_url
-
-T = TypeVar("T")
 
 READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
@@ -44,12 +42,6 @@ SkipReason = Literal[
     "symlink_loop",
     "unsupported",
 ]
-MADE_BY_US = {  # what a command has written, by a file or folder in it
-    "network.onnx": "a bundle and no photos",
-    "checkpoints": "the folder of a training, whose bundle is in bundle/",
-    "config.toml": "the folder of a training",
-    "pairs-00000-of-00001.tfrecord": "a cache of pairs",
-}
 
 
 class Skipped(NamedTuple):
@@ -59,22 +51,7 @@ class Skipped(NamedTuple):
     reason: SkipReason
 
 
-class _LazySequence(Sequence[T]):
-    """A sequence that creates its items on access; subclasses define `_item` and `__len__`."""
-
-    def _item(self, at: int) -> T:
-        raise NotImplementedError
-
-    @overload
-    def __getitem__(self, at: int) -> T: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
-    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
-        chosen = range(len(self))[at]
-        return [self._item(i) for i in chosen] if isinstance(chosen, range) else self._item(chosen)
-
-
-class StringTable(_LazySequence[str]):
+class StringTable(Sequence[str]):
     """A list of strings in one block of bytes (UTF-8; undecodable bytes are kept)."""
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
@@ -95,14 +72,15 @@ class StringTable(_LazySequence[str]):
         start = self._ends[at - 1] if at else 0
         return bytes(self._blob[start : self._ends[at]])
 
-    def _item(self, at: int) -> str:
-        return os.fsdecode(self.encoded(at))
-
-    def __iter__(self) -> Iterator[str]:
-        start = 0
-        for end in self._ends:
-            yield os.fsdecode(bytes(self._blob[start:end]))
-            start = end
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        chosen = range(len(self))[at]
+        if isinstance(chosen, range):
+            return [self[i] for i in chosen]
+        return os.fsdecode(self.encoded(chosen))
 
 
 @dataclass(frozen=True)
@@ -152,9 +130,9 @@ class FaceIndex:
         return self.root / self.name(image)
 
     @property
-    def paths(self) -> Sequence[Path]:
-        """The path of every image by number; each is created on access."""
-        return _Paths(self)
+    def paths(self) -> list[Path]:
+        """The path of every image by number."""
+        return [self.root / name for name in self.names()]
 
     def encoded_paths(self, images: npt.NDArray[np.integer[Any]]) -> list[bytes]:
         """Return the paths of images, int[N], in the encoding of the file system."""
@@ -238,28 +216,8 @@ class FaceIndex:
         skipped: list[Skipped] = []
         index = _build(root, _walk(root, skipped), skipped)
         if not len(index):
-            if kind := _made_by_us(root):
-                raise BadData(f"{root}: {kind}; give a folder of Person_Name/photo.jpg")
             raise no_images(str(root), skipped)
         return index
-
-
-class _Paths(_LazySequence[Path]):
-    """The paths of an index's images."""
-
-    def __init__(self, index: FaceIndex) -> None:
-        self._index = index
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def _item(self, at: int) -> Path:
-        return self._index.path(at)
-
-
-def _made_by_us(root: Path) -> str:
-    """Return what a folder without photos is if a command has written it, else ""."""
-    return next((kind for name, kind in MADE_BY_US.items() if (root / name).exists()), "")
 
 
 def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:

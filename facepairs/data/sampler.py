@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.pairs import PairList
-from facepairs.errors import BadConfig, NotEnough
+from facepairs.errors import NotEnough
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import counted
 
@@ -65,15 +65,13 @@ class PairSampler:
         genuine_share: Probability that a pair is genuine, in [0, 1].
 
     Raises:
-        BadConfig: An argument is out of range.
+        BadConfig: The seed is out of range.
         NotEnough: The people cannot form the pairs.
     """
 
     def __init__(
         self, first: Ints, people: npt.ArrayLike, seed: int, genuine_share: float = 0.5
     ) -> None:
-        if not 0 <= genuine_share <= 1:
-            raise BadConfig(f"genuine_share is {genuine_share}; use a number from 0 to 1")
         self._first = first
         self._counts = np.diff(first)
         self.people = np.unique(np.asarray(people, np.int64))

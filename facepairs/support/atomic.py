@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from facepairs.errors import BadData
 from facepairs.support.places import ADVICE, hidden_beside, is_protected, is_stdout, is_stream
-from facepairs.support.platform import process_is_gone, sync_file, sync_folder
+from facepairs.support.platform import sync_file, sync_folder
 
 
 def is_temporary(name: str) -> bool:
@@ -33,7 +33,11 @@ def sweep(target: Path) -> None:
     with contextlib.suppress(OSError):
         for entry in list(target.parent.iterdir()):
             match = pattern.match(entry.name)
-            if not match or not process_is_gone(int(match.group(2))):
+            if not match:
+                continue
+            import psutil  # costs some ms, and most commands find nothing to remove
+
+            if psutil.pid_exists(int(match.group(2))):
                 continue
             if match.group(1) == "old" and not target.exists():
                 entry.rename(target)  # killed between the two renames of `atomic_folder`

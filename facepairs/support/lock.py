@@ -20,19 +20,13 @@ def lock_beside(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def held(
-    lock: Path,
-    what: Path,
-    error: type[FacepairsError] = BadRun,
-    otherwise: str = "choose another place",
-) -> Iterator[None]:
+def held(lock: Path, what: Path, error: type[FacepairsError] = BadRun) -> Iterator[None]:
     """Hold the file `lock` during the block and remove it afterwards.
 
     Args:
         lock: The lock file.
         what: What it protects, for messages.
         error: The exception that is raised.
-        otherwise: What to do when the lock file cannot be written.
 
     Raises:
         error: Another process or thread holds the lock (the message gives its process number), or
@@ -49,7 +43,7 @@ def held(
         raise error(f"{what} is in use by process {holder}; wait for it or stop it") from None
     except (OSError, NotImplementedError) as failure:
         reason = getattr(failure, "strerror", None) or failure
-        raise error(f"cannot write {what}: {reason}; {otherwise}") from None
+        raise error(f"cannot write {what}: {reason}; choose another place") from None
     try:
         if _holder(lock) != os.getpid():
             with contextlib.suppress(OSError):  # Windows: nobody may write to a locked file

@@ -70,13 +70,6 @@ def address_space_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def process_is_gone(pid: int) -> bool:
-    """Return whether no process of that number runs on this machine."""
-    import psutil
-
-    return not psutil.pid_exists(pid)
-
-
 def kill_with_children(process: "subprocess.Popen[str]") -> None:
     """Kill a process that was started with `start_new_session=True`, and its children."""
     if sys.platform == "win32":

@@ -65,17 +65,13 @@ def raw_words(
     Raises:
         BadConfig: The seed is out of range.
     """
-    return _philox(seed, stream, epoch, block).random_raw(count)
+    if not 0 <= seed <= MAX_SEED:
+        raise BadConfig(f"seed {seed} is out of range; use 0 to {MAX_SEED}")
+    # The first counter word counts within the block, so blocks never overlap.
+    generator = np.random.Philox(key=[seed, int(stream)], counter=[0, 0, block, epoch])
+    return generator.random_raw(count)
 
 
 def unit(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     """Map raw words to float64 numbers in [0, 1) with 53 random bits."""
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _philox(seed: int, stream: Stream, epoch: int, block: int) -> np.random.Philox:
-    """Return the bit generator that the four numbers name."""
-    if not 0 <= seed <= MAX_SEED:
-        raise BadConfig(f"seed {seed} is out of range; use 0 to {MAX_SEED}")
-    # The first counter word counts within the block, so blocks never overlap.
-    return np.random.Philox(key=[seed, int(stream)], counter=[0, 0, block, epoch])

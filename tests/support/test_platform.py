@@ -107,13 +107,6 @@ def test_reserved_space_is_there(tmp_path):
     assert (tmp_path / "file").stat().st_size == (10_000 if hasattr(os, "posix_fallocate") else 0)
 
 
-def test_living_and_ended_processes_are_told_apart():
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    assert not platform.process_is_gone(process.pid)
-    process.communicate(b"\n")
-    assert platform.process_is_gone(process.pid)
-
-
 def test_a_process_is_killed_with_its_children():
     code = (
         "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', 'input()'],"

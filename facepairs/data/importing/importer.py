@@ -3,14 +3,13 @@
 import os
 import shutil
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from facepairs.data.importing.parquet import find_parquet, read_parquet
 from facepairs.data.importing.rows import (
     LeftOut,
-    NewPhoto,
     Rows,
     find_people,
     folder_rows,
@@ -21,7 +20,7 @@ from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,11 @@ class ImportReport:
     Attributes:
         people: Number of people.
         images: Number of photos.
-        linked: Number of photos that are hard links to files of the source.
         left_out: What was not imported, and why.
     """
 
     people: int
     images: int
-    linked: int
     left_out: tuple[LeftOut, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +80,7 @@ def import_photos(source: Path, out: Path, *, person_column: str | None = None) 
         except BadData as error:
             raise BadData(str(error).replace(str(content), str(source))) from None
         shutil.rmtree(content)
-        return replace(report, linked=0)
+        return report
 
 
 def _rows_below(source: Path, person_column: str | None) -> Rows:
@@ -97,7 +94,6 @@ def _rows_below(source: Path, person_column: str | None) -> Rows:
 def _write(rows: Rows, folder: Path) -> ImportReport:
     """Write photos into an empty folder, `folder/Person_Name/photo.jpg`."""
     people: Counter[str] = Counter()
-    linked = 0
     left_out: list[LeftOut] = []
     for row in rows:
         if isinstance(row, LeftOut):
@@ -106,11 +102,18 @@ def _write(rows: Rows, folder: Path) -> ImportReport:
         if row.person not in people:
             (folder / row.person).mkdir()  # fails where the disk takes two names for one
         people[row.person] += 1
-        linked += _write_photo(row, _free_name(folder / row.person / row.file))
+        target = _free_name(folder / row.person / row.file)
+        if isinstance(row.source, bytes):
+            target.write_bytes(row.source)
+            continue
+        try:
+            os.link(os.path.realpath(row.source), target)
+        except OSError:  # on another disk, for instance
+            shutil.copyfile(row.source, target)
     if not people:
         reasons = f": {left_out[0].name}: {left_out[0].reason}" if left_out else ""
         raise BadData(f"no photo to import{reasons}; choose another source")
-    return ImportReport(len(people), people.total(), linked, tuple(left_out))
+    return ImportReport(len(people), people.total(), tuple(left_out))
 
 
 def _free_name(path: Path) -> Path:
@@ -120,16 +123,3 @@ def _free_name(path: Path) -> Path:
         number += 1
         free = path.with_name(f"{path.stem}-{number}{path.suffix}")
     return free
-
-
-def _write_photo(photo: NewPhoto, target: Path) -> bool:
-    """Write a photo; return whether it is a hard link."""
-    if isinstance(photo.source, bytes):
-        target.write_bytes(photo.source)
-        return False
-    try:
-        os.link(os.path.realpath(photo.source), target)
-    except OSError:  # on another disk, for instance
-        shutil.copyfile(photo.source, target)
-        return False
-    return True

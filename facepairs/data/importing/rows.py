@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from facepairs.data.index import FaceIndex, SkipReason, find_file, name_problem, walk
+from facepairs.data.index import FaceIndex, find_file, name_problem, walk
 from facepairs.data.pairs import csv_rows
 from facepairs.data.unpack import UNSAFE_CHARACTERS
 from facepairs.errors import BadData
@@ -49,7 +49,7 @@ def folder_rows(people: Path) -> Rows:
         yield NewPhoto(person, file, people / name)
         progress(done, len(index))
     for skipped in index.skipped:
-        yield LeftOut(skipped.path, _in_words(skipped.reason))
+        yield LeftOut(skipped.path, skipped.reason.replace("_", " "))
 
 
 def find_people(root: Path) -> Path | None:
@@ -99,16 +99,10 @@ def read_csv(path: Path, person_column: str | None) -> Rows:
         if not source.is_file():
             raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
         if problem := name_problem(source.name):
-            yield LeftOut(str(source), _in_words(problem))
+            yield LeftOut(str(source), problem.replace("_", " "))
         else:
             yield NewPhoto(person, source.name, source)
         progress(done, len(rows))
-
-
-def _in_words(reason: SkipReason) -> str:
-    """Return why a file or folder is left out, in words."""
-    words: dict[SkipReason, str] = {"not_image": "not a photo", "unsupported": "unsupported format"}
-    return words.get(reason, reason.replace("_", " "))
 
 
 def person_columns(chosen: str | None) -> Sequence[str]:

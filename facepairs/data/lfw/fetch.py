@@ -7,11 +7,11 @@ References:
 
 import contextlib
 import hashlib
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from facepairs.data.importing.rows import find_people
 from facepairs.data.index import FaceIndex
@@ -25,7 +25,7 @@ from facepairs.support.lock import held
 LOCK = ".fetch.lock"
 
 
-class RemoteFile(msgspec.Struct, frozen=True):
+class RemoteFile(NamedTuple):
     """A file to download.
 
     Attributes:
@@ -40,15 +40,9 @@ class RemoteFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class _Published(msgspec.Struct, frozen=True):
-    lists: tuple[RemoteFile, ...]
-    images: RemoteFile
-
-
-_published = msgspec.json.decode(
-    Path(__file__).with_name("files.json").read_bytes(), type=_Published
-)
-LISTS, IMAGES = _published.lists, _published.images
+_published = json.loads(Path(__file__).with_name("files.json").read_bytes())
+LISTS = tuple(RemoteFile(**one) for one in _published["lists"])
+IMAGES = RemoteFile(**_published["images"])
 
 
 def fetch_lfw(
@@ -60,7 +54,8 @@ def fetch_lfw(
     """Download the official lists and the deep-funneled images.
 
     Files that are there and complete are not downloaded again, and an interrupted transfer resumes.
-    An archive that the user has put into `out` is used and stays; a downloaded one is removed.
+    An archive that the user has put into `out` is used and stays, right or wrong; a downloaded one
+    is removed.
 
     Args:
         out: The output folder. It gets `pairs.txt`, the five other lists, and
@@ -81,8 +76,15 @@ def fetch_lfw(
         for remote in lists:
             _fetch_list(remote, out / remote.file)
         if not _is_complete(folder, images.sha256):
-            path = archive if archive.is_file() else download(images.url, part)
-            _unpack(path, folder, images)
+            if archive.is_file():
+                _unpack(archive, folder, images)
+            else:
+                download(images.url, part)
+                try:
+                    _unpack(part, folder, images)
+                except BadTransfer:
+                    part.unlink()
+                    raise
         part.unlink(missing_ok=True)
         sweep(folder)  # what a killed process has unpacked in part
     return folder
@@ -99,7 +101,7 @@ def fetch_lists(out: Path, lists: Sequence[RemoteFile] = LISTS) -> None:
 def _writing(out: Path) -> Iterator[None]:
     """Hold the lock of an output folder; turn an OSError into BadTransfer."""
     try:
-        with held(out / LOCK, out, BadTransfer, "choose another folder"):
+        with held(out / LOCK, out, BadTransfer):
             yield
     except OSError as error:
         place = error.filename or out
@@ -145,7 +147,7 @@ def _fetch_list(remote: RemoteFile, target: Path) -> None:
 
 def _wrong_content(remote: RemoteFile, sha256: str) -> BadTransfer:
     return BadTransfer(
-        f"{remote.url}: its SHA-256 is {sha256}, not {remote.sha256}; it was removed: try again; "
+        f"{remote.url}: its SHA-256 is {sha256}, not {remote.sha256}; try again; "
         f"if the error persists, the file has changed or somebody tampers with it on the way"
     )
 
@@ -172,17 +174,12 @@ def _unpack(path: Path, folder: Path, images: RemoteFile) -> None:
             unpack(path, content)
             people = find_people(content)
             if people is None:
-                raise BadTransfer(
-                    f"{path.name}: holds no Person_Name/photo.jpg, and was removed; try again"
-                )
+                raise BadTransfer(f"{path.name}: holds no Person_Name/photo.jpg; try again")
             for entry in list(people.iterdir()):
                 entry.rename(temporary / entry.name)
             shutil.rmtree(content)
             sha256 = content_sha256(temporary)
             if sha256 != images.sha256:
                 raise _wrong_content(images, sha256)
-    except BadTransfer:
-        path.unlink()
-        raise
     except BadData as error:  # the folder cannot be written
         raise BadTransfer(str(error)) from None

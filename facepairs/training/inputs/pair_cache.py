@@ -50,7 +50,7 @@ def build_training_cache(
         NotEnough: There are too few people.
     """
     check_request(out, data, pairs, shards)
-    with held(lock_beside(out), out, BadData, "choose another place"):
+    with held(lock_beside(out), out, BadData):
         index, table = usable_photos(
             FaceIndex.scan(data), config.align, config.skip_bad, fit_faces=not config.lists
         )

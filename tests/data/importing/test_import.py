@@ -21,20 +21,20 @@ def test_kaggles_archive(faces: Path, tmp_path: Path) -> None:
     archive, out = kaggle_archive(faces, tmp_path / "archive.zip"), tmp_path / "lfw"
     done = in_process("data", "import", archive, out, "--json", check=0)
     report = json.loads(done.stdout)
-    assert (report["people"], report["images"], report["linked"]) == (24, 96, 0)
+    assert (report["people"], report["images"]) == (24, 96)
     assert (report["out"], report["left_out"]) == (str(out), [])
     assert tree(out) == tree(faces)
     assert {path.name for path in tmp_path.iterdir()} == {"archive.zip", "lfw"}
 
 
-def test_scikit_learns_folder_is_linked(faces: Path, tmp_path: Path) -> None:
+def test_scikit_learns_folder(faces: Path, tmp_path: Path) -> None:
     home, out = tmp_path / "lfw_home", tmp_path / "out"
     for name, content in tree(faces).items():
         put(home, f"lfw_funneled/{name}", content)
     put(home, "joblib/sklearn/datasets/_lfw/output.pkl", b"never opened")
     put(home, "pairs.txt", b"10\t300\n")
     report = import_photos(home, out)
-    assert (report.images, report.linked) == (96, 96)
+    assert report.images == 96
     assert tree(out) == tree(faces)
 
 
@@ -112,7 +112,7 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
     table.write_text("path,person\na/1.jpg,Ann O'Neil\nb/1.jpg,Ann O'Neil\nb/2.txt,Bo\n")
     report = import_photos(table, tmp_path / "out")
     assert set(tree(tmp_path / "out")) == {"Ann O'Neil/1.jpg", "Ann O'Neil/1-2.jpg"}
-    assert [reason for _, reason in report.left_out] == ["not a photo"]
+    assert [reason for _, reason in report.left_out] == ["not image"]
     for text, says in {
         "path,person\na/1.jpg,../Bo\n": "line 2: ",
         "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": "line 3: ",

@@ -169,6 +169,15 @@ def test_an_archive_that_was_there_before_is_used_and_kept(remote: Remote, tmp_p
     assert (tmp_path / "faces.zip").exists()
 
 
+def test_an_archive_of_the_user_is_kept_even_if_it_is_another(
+    remote: Remote, tmp_path: Path
+) -> None:
+    (tmp_path / "faces.zip").write_bytes(zipped({"x/Ann/1.jpg": b"another"}))
+    with pytest.raises(BadTransfer):
+        offer(remote, "zip", b"")(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces.zip"}
+
+
 SLOW = """
 import sys, time
 from pathlib import Path
@@ -208,19 +217,6 @@ def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
     assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
     assert remote.asked[-1][2] == 0  # the archive was complete
-
-
-def test_the_next_run_removes_what_a_kill_left_beside_a_complete_folder(
-    remote: Remote, tmp_path: Path
-) -> None:
-    fetch = offer(remote, "zip", zipped(below("x")))
-    fetch(tmp_path)
-    (tmp_path / "faces.zip.part").write_bytes(b"whole once")
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    (tmp_path / f".faces.tmp-{gone.pid}-0badcafe").mkdir()
-    fetch(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
 
 
 def test_a_second_process_is_refused_with_the_number_of_the_first(

@@ -19,7 +19,7 @@ from facepairs.data.synth.drawing import draw
 from facepairs.data.synth.faces import appearance, draw_face, name_of
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.data.synth.parameters import Identity, Shot
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadConfig
 from facepairs.faces.detector import find_faces
 from facepairs.support.console import showing
 
@@ -166,20 +166,6 @@ def test_more_people_or_photos_leave_the_others_unchanged(tmp_path: Path) -> Non
     assert few.items() <= many.items()
 
 
-def test_any_number_of_threads_writes_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[tuple[int, int]] = []
-    for cores in (1, 5):
-        monkeypatch.setattr("facepairs.support.parallel.cores", lambda cores=cores: cores)
-        with showing(progress=lambda _: lambda *call: calls.append(call)):
-            write_synthetic_faces(tmp_path / str(cores), 9, 2, 1, 32)
-    assert calls == 2 * [(done, 18) for done in range(1, 19)]
-    one, five = contents(tmp_path / "1"), contents(tmp_path / "5")
-    assert len(one) == 18
-    assert one == five
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -204,24 +190,3 @@ def test_faces_out_of_range_are_refused() -> None:
     for numbers in ((1, -1, 0), (1, 0, -1), (1, faces.MAX_PEOPLE, 0), (-1, 0, 0)):
         with pytest.raises(BadConfig):
             draw_face(*numbers)
-
-
-def test_existing_files_are_never_overwritten(tmp_path: Path) -> None:
-    taken_folder, file, loop = tmp_path / "folder", tmp_path / "file", tmp_path / "loop"
-    taken_folder.mkdir()
-    (taken_folder / "mine.txt").write_text("keep")
-    file.write_text("keep")
-    loop.symlink_to(loop)
-    for taken in (taken_folder, file, loop):
-        with pytest.raises(BadData, match=taken.name):
-            write_synthetic_faces(taken, 1, 1, 1)
-    assert (taken_folder / "mine.txt").read_text() == file.read_text() == "keep"
-
-
-def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: stop):
-        write_synthetic_faces(tmp_path / "faces", 9, 2, 1, size_px=32)
-    assert list(tmp_path.iterdir()) == []
