@@ -6,7 +6,7 @@ model of alignment `lfw-frame` takes the centre square of the whole image instea
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -22,24 +22,6 @@ from facepairs.images.warp import Similarity
 from facepairs.support.words import counted
 
 LEVEL_DEG = 5.0  # a smaller roll is not worth a word
-
-
-class FaceCells(NamedTuple):
-    """A face in a row of CSV: box "left top side", number of faces, and kinds of hints."""
-
-    box: str = ""
-    faces: str = ""
-    hints: str = ""
-
-    @classmethod
-    def of(cls, record: PhotoRecord) -> "FaceCells":
-        """Describe the most prominent face of a photo that can be used."""
-        face = record.face
-        return cls(
-            box="" if face is None else " ".join(map(str, box_of(face))),
-            faces="" if record.faces is None else str(len(record.faces)),
-            hints=" ".join(hint.kind for hint in record.hints),
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ What a file holds decides everything, so a file whose content was met before is 
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -115,18 +115,21 @@ def inspect_photos(
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
     """
-    return PhotoTable.of(photo_records(index, align, cache), len(index), align)
+    return PhotoTable.of(photo_records(index, align, cache=cache), len(index), align)
 
 
 def photo_records(
     index: FaceIndex,
     align: Align,
+    images: Sequence[int] | None = None,
     cache: PhotoCache | None = None,
 ) -> Iterator[PhotoRecord]:
-    """Yield the record of every photo of an index, in order; see `inspect_photos`."""
+    """Yield the records of some photos of an index, by default of all; see `inspect_photos`."""
+    names = index.names() if images is None else map(index.name, images)
     read = partial(read_below, index.root)
     inspect = InspectPhotos(align == "landmarks", cache or photo_cache(), read)
-    yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index))
+    count = len(index) if images is None else len(images)
+    yield from collect(thread_map(inspect, batches(names, BATCH)), count)
     return_freed_memory()  # a training follows
 
 
