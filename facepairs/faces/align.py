@@ -1,7 +1,7 @@
 """Find the faces of a photo and cut out the aligned crops that a network knows.
 
 Training, evaluation and verification share these steps: the photo is turned upright, its faces and
-their landmarks are found, and the crop is cut where the canonical frame of `alignment` lies. A
+their landmarks are found, and the crop is cut where the canonical frame of `frame` lies. A
 model of alignment `lfw-frame` takes the centre square of the whole image instead, of any image.
 """
 
@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 
 from facepairs.errors import BadConfig, NoFace, TooSmallFace
-from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face, search_photo
-from facepairs.faces.face_problem import face_problem, large_enough
+from facepairs.faces.frame import fit_crop
 from facepairs.faces.hints import Hint, face_hints, whole_hints
-from facepairs.faces.photo_record import PhotoRecord
+from facepairs.faces.photo_record import PhotoRecord, face_problem, large_enough
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity

@@ -13,11 +13,10 @@ from facepairs.data.findings import MAX_TURN_DEG, SEVERITIES, DatasetReport, Fin
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
-from facepairs.faces.face_problem import face_problem
 from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.inspection import InspectPhotos
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.faces.photo_record import PhotoRecord
+from facepairs.faces.photo_record import PhotoRecord, face_problem
 from facepairs.images.photo import read_below
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map

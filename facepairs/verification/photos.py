@@ -18,9 +18,8 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import find_file
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace, box_of, crop_known
-from facepairs.faces.face_problem import large_enough
 from facepairs.faces.inspection import inspect
-from facepairs.faces.photo_record import PhotoRecord, record_kind
+from facepairs.faces.photo_record import PhotoRecord, large_enough, record_kind
 from facepairs.images.crop import Crop
 from facepairs.images.photo import (
     ImageSource,

@@ -13,8 +13,8 @@ from facepairs.faces.align import (
     known_face,
     unaligned_face,
 )
-from facepairs.faces.face_problem import MIN_FACE_PX
 from facepairs.faces.inspection import inspect_content
+from facepairs.faces.photo_record import MIN_FACE_PX
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import open_photo
 from facepairs.verification.photos import SeenPhoto
