@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from facepairs.training.train import train
     from facepairs.training.view2.crossval import crossval
     from facepairs.training.view2.plan import make_plan
-    from facepairs.verification.face_embedder import FaceEmbedder
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -54,7 +53,6 @@ __all__ = [
     "BadRun",
     "EmbeddingLoss",
     "Evaluation",
-    "FaceEmbedder",
     "FacepairsError",
     "Gallery",
     "Groups",
@@ -84,7 +82,6 @@ __all__ = [
 _MODULES = {
     "EmbeddingLoss": "facepairs.models.losses.build",
     "Evaluation": "facepairs.evaluation.evaluate",
-    "FaceEmbedder": "facepairs.verification.face_embedder",
     "Gallery": "facepairs.gallery.gallery",
     "Groups": "facepairs.gallery.grouping",
     "PairMetrics": "facepairs.training.pairs_dataset",

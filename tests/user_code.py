@@ -6,7 +6,6 @@ from typing import assert_type
 import keras
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 import facepairs
 
@@ -61,14 +60,9 @@ def measure_by_view2() -> str:
 
 
 def embed(photos: Sequence[str]) -> npt.NDArray[np.float32]:
-    rows = facepairs.FaceEmbedder(workers=2).fit().transform(photos)
+    rows = facepairs.Verifier.load().embed(photos, workers=2)
     assert_type(rows, npt.NDArray[np.float32])
     return rows
-
-
-def verify_a_table() -> int:
-    pairs = pd.DataFrame({"left": ["a.jpg"], "right": ["b.jpg"]})
-    return len(facepairs.Verifier.load().score_frame(pairs))
 
 
 def name_people() -> list[str]:

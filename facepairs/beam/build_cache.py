@@ -14,9 +14,8 @@ from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex, Skipped, name_problem, no_images
 from facepairs.errors import BadData
-from facepairs.faces.inspection import BATCH, InspectPhotos, collect
+from facepairs.faces.inspection import BATCH, InspectPhotos, PhotoTable, collect
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.faces.photo_table import PhotoTable
 from facepairs.pipeline.records.build import ShardPlan, check_request, shard_count, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
 from facepairs.support.atomic import atomic_folder, is_temporary, scratch_folder

@@ -17,15 +17,12 @@ from facepairs.cli.shared.verdicts import (
     photo_path,
     warn_of_known,
 )
-from facepairs.errors import BadImage
 from facepairs.support.places import check_output_file
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
-    from facepairs.faces.align import AlignedFace
     from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verdict import Verdict
-    from facepairs.verification.verifier import Verifier
 
 EXAMPLE = """\b
 Examples:
@@ -81,12 +78,7 @@ def verify(
         check_output_file(show, MARK)
     verifier = QuickVerifier.load(bundle)
     point = verifier.operating_point(threshold, max_fmr)
-    try:
-        verdict = _compare(verifier, *photos, point, prior, face)
-    except BadImage as error:
-        if show is not None:
-            _draw_failure(verifier, show, *photos, error)
-        raise
+    verdict = _compare(verifier, *photos, point, prior, face)
     if show is not None:
         from facepairs.verification.overlay import write_overlay
 
@@ -120,24 +112,6 @@ def _compare(
     one = chosen_face(faces[0], a - 1, str(left))
     other = chosen_face(faces[1], b - 1, str(right))
     return verifier.verify_faces(one, other, point, prior)
-
-
-def _draw_failure(
-    verifier: "Verifier", out: Path, left: Path, right: Path, error: BadImage
-) -> None:
-    """Draw two photos that could not be compared, with the faces that there are."""
-    from facepairs.verification.overlay import NoVerdict, write_overlay
-
-    faces = _usable_face(verifier, left), _usable_face(verifier, right)
-    write_overlay(out, left, right, NoVerdict(str(error), *faces))
-    log(f"written: {out}")
-
-
-def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
-    try:
-        return verifier.detect(photo, every=False)[0]
-    except BadImage:
-        return None
 
 
 def _verdict_warnings(

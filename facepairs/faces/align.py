@@ -1,45 +1,26 @@
 """Find the faces of a photo and cut out the aligned crops that a network knows.
 
 Training, evaluation and verification share these steps: the photo is turned upright, its faces and
-their landmarks are found, and the crop is cut where the canonical frame of `alignment` lies. A
+their landmarks are found, and the crop is cut where the canonical frame of `frame` lies. A
 model of alignment `lfw-frame` takes the centre square of the whole image instead, of any image.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from facepairs.errors import BadConfig, NoFace, TooSmallFace
-from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face, search_photo
-from facepairs.faces.face_problem import face_problem, large_enough
+from facepairs.faces.frame import fit_crop
 from facepairs.faces.hints import Hint, face_hints, whole_hints
-from facepairs.faces.photo_record import PhotoRecord
+from facepairs.faces.photo_record import PhotoRecord, face_problem, large_enough
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
 from facepairs.support.words import counted
 
 LEVEL_DEG = 5.0  # a smaller roll is not worth a word
-
-
-class FaceCells(NamedTuple):
-    """A face in a row of CSV: box "left top side", number of faces, and kinds of hints."""
-
-    box: str = ""
-    faces: str = ""
-    hints: str = ""
-
-    @classmethod
-    def of(cls, record: PhotoRecord) -> "FaceCells":
-        """Describe the most prominent face of a photo that can be used."""
-        face = record.face
-        return cls(
-            box="" if face is None else " ".join(map(str, box_of(face))),
-            faces="" if record.faces is None else str(len(record.faces)),
-            hints=" ".join(hint.kind for hint in record.hints),
-        )
 
 
 @dataclass(frozen=True, eq=False)

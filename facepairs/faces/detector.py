@@ -19,7 +19,7 @@ from functools import cache, cached_property, partial
 import numpy as np
 from PIL import Image, ImageOps
 
-from facepairs.faces.alignment import FRAME_PX, TEMPLATE, fit_similarity
+from facepairs.faces.frame import FRAME_PX, TEMPLATE, fit_similarity
 from facepairs.faces.yunet import MAX_FACES, detect
 from facepairs.images.decode import upright
 from facepairs.images.photo import Photo

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face
+from facepairs.faces.frame import fit_crop
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.jpeg import lacks_end
 from facepairs.images.photo import Photo

@@ -1,14 +1,13 @@
-"""What is known of a photo once it was inspected."""
+"""What is known of a photo once it was inspected, and why its faces cannot be used."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from facepairs.faces.detector import DETECTOR, Face
-from facepairs.faces.face_problem import large_enough
+from facepairs.faces.detector import DETECTOR, MIN_FACE_PX, Face
 from facepairs.faces.hints import Hint
 from facepairs.faces.yunet import MAX_FACES
 from facepairs.images.pixels import MAX_PIXELS
@@ -73,3 +72,32 @@ def face_rows(faces: Sequence[Face]) -> tuple[FaceRow, ...]:
 def record_kind(aligned: bool) -> str:
     """Return what a record depends on besides the photo: versions, and whether faces were found."""
     return f"{DETECTOR}-{FORMAT}" if aligned else f"{DETECTOR}-{FORMAT}-whole"
+
+
+class FaceProblem(NamedTuple):
+    """A kind of problem, and the problem in words."""
+
+    problem: Literal["no_face", "small_face"]
+    reason: str
+
+
+def large_enough(faces: Sequence[Face]) -> list[Face]:
+    """Return the faces of MIN_FACE_PX or more, in their order."""
+    return [face for face in faces if face.side_px >= MIN_FACE_PX]
+
+
+def face_problem(faces: Sequence[Face]) -> FaceProblem | None:
+    """Return why none of the faces of a photo, the most prominent first, can be used.
+
+    None if one can.
+    """
+    if not faces:
+        return FaceProblem("no_face", "no face found; use a photo that shows the face clearly")
+    if large_enough(faces):
+        return None
+    side_px = faces[0].side_px
+    return FaceProblem(
+        "small_face",
+        f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
+        f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",
+    )

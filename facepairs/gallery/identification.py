@@ -11,8 +11,8 @@ from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
-from facepairs.verification.false_matches import expected_matches
 from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.verdict import expected_matches
 
 
 class Candidate(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ class CropSpec:
         crop_px: Side of the square.
         points: Where an aligned face's five landmarks belong in the square, (x, y) in pixels: the
             eyes, the nose tip and the mouth corners. None: in the centre of the canonical frame of
-            `faces.alignment`.
+            `faces.frame`.
 
     Raises:
         ValueError: Not 1 <= crop_px <= frame_px <= 4096, or not five points in or near the square.

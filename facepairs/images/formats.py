@@ -15,21 +15,12 @@ from facepairs.images.problem import ImageProblem
 
 BMP, RIFF, WEBP = b"BM", b"RIFF", b"WEBP"
 BINARY_PNM = re.compile(rb"P[456]\s")
-ASCII_PNM = re.compile(rb"P[123]\s")
 AVIF_BRANDS = (b"avif", b"avis")
 HEIF_BRANDS = (
     *(b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"),
     *(b"mif1", b"msf1"),
 )
 _STARTS = {JPEG: "JPEG", PNG: "PNG", BMP: "BMP", GIF: "GIF"} | dict.fromkeys(TIFF, "TIFF")
-_OTHERS = {
-    b"\0\0\0\x0cjP  ": "JPEG 2000",
-    b"\xff\x4f\xff\x51": "JPEG 2000",
-    b"\0\0\0\x0cJXL ": "JPEG XL",
-    b"\xff\x0a": "JPEG XL",
-    b"8BPS": "Photoshop",
-    b"%PDF": "PDF",
-}
 _CONVERT = "convert it to JPEG or PNG"
 
 
@@ -48,18 +39,10 @@ def pillow_format(data: bytes, name: str) -> str:
         advice = f"pip install 'facepairs[heif]', or {_CONVERT}"
         raise ImageProblem(name, "unsupported", f"a HEIF (HEIC) image; {advice}")
     if kind == "AVIF" and not features.check("avif"):
-        raise ImageProblem(
-            name,
-            "unsupported",
-            f"an AVIF image, which this Pillow cannot read; {_CONVERT}",
-        )
+        reason = f"an AVIF image, which this Pillow cannot read; {_CONVERT}"
+        raise ImageProblem(name, "unsupported", reason)
     if kind:
         return kind
-    for start, other in _OTHERS.items():
-        if data.startswith(start):
-            raise ImageProblem(name, "unsupported", f"a {other} file; {_CONVERT}")
-    if ASCII_PNM.match(data):
-        raise ImageProblem(name, "unsupported", "a PNM in plain text; save it in the binary form")
     formats = "not a JPEG, PNG, BMP, GIF, WebP, TIFF, PNM (PGM, PPM), AVIF or HEIF image"
     raise ImageProblem(name, "not_image", f"{formats}; convert or replace it")
 

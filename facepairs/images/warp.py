@@ -46,10 +46,6 @@ class Similarity:
         matrix = np.asarray(np.linalg.inv(self.matrix), np.float64)
         return Similarity(matrix, -matrix @ self.offset)
 
-    def after(self, first: "Similarity") -> "Similarity":
-        """Return the map that applies `first` and then this one."""
-        return Similarity(self.matrix @ first.matrix, self(first.offset))
-
     def of_scaled_image(self, scale: float) -> "Similarity":
         """Return the map of a copy of the image that is `scale` times as large."""
         centres = self.matrix @ np.full(2, 0.5 / scale - 0.5)  # pixel centres move with the size

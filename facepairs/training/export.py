@@ -28,7 +28,7 @@ from facepairs.bundles.rates import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
-from facepairs.faces.alignment import TEMPLATE
+from facepairs.faces.frame import TEMPLATE
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,15 +13,14 @@ from facepairs.data.findings import MAX_TURN_DEG, SEVERITIES, DatasetReport, Fin
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
-from facepairs.faces.face_problem import face_problem
 from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.inspection import InspectPhotos
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.faces.photo_record import PhotoRecord
+from facepairs.faces.photo_record import PhotoRecord, face_problem
 from facepairs.images.photo import read_below
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
-from facepairs.verification.fitting_faces import FittingFaces, fitting_faces, included_model
+from facepairs.verification.fitting_faces import FittingFaces, fitting_faces
 from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier
 
@@ -39,19 +38,29 @@ def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
         BadData: The folder is missing, not readable, or has no images.
     """
     index = FaceIndex.scan(root)
-    verifier, unchecked = included_model() if labels else (None, "")
+    verifier = Verifier.load(threads=1) if labels else None
+    read = partial(read_below, index.root)
+    reader = replace(verifier.reader(), open=read) if verifier else None
+    inspect = InspectPhotos(True, photo_cache(), read)
+
+    def examine(names: list[str]) -> list[tuple[PhotoRecord, Embedding | None]]:
+        """Return what each photo shows, and the embedding of its most prominent face."""
+        if reader is None:
+            return [(record, None) for record in inspect(names)]
+        seen = reader.read([(name, name) for name in names])
+        return [(one.to_record(), one.embedding) for one in seen]
+
     progress = console.progress("checking photos")
     facts: list[PhotoFacts] = []
     embeddings: list[Embedding | None] = []
     content = np.zeros(len(index), np.int64)
-    examine = _ExaminePhotos(index.root, verifier)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
-        for records, found in thread_map(examine, batches(index.names(), BATCH_CROPS)):
-            for record in records:
+        for examined in thread_map(examine, batches(index.names(), BATCH_CROPS)):
+            for record, embedding in examined:
                 content[len(facts)] = record.content
                 facts.append(_facts_of(record))
-            embeddings += found
+                embeddings.append(embedding)
             progress(len(facts), len(index))
     faces = FittingFaces()
     if verifier:
@@ -61,8 +70,6 @@ def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
     for image in (*faces.chosen, *faces.unclear):
         facts[image] = facts[image]._replace(faces=1)  # is said of it below
     findings = [*file_findings(index, facts), *_face_findings(index, faces)]
-    if unchecked:
-        findings.append(make_finding("labels_unchecked", [], reason=unchecked))
     if verifier:
         findings += _likeness(index, verifier, embeddings)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
@@ -73,28 +80,6 @@ def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
         tuple(findings),
         tuple(image for image, fact in enumerate(facts) if fact.problem),
     )
-
-
-@dataclass(frozen=True)
-class _ExaminePhotos:
-    """Reads each photo once: finds its faces, and embeds the most prominent one.
-
-    Attributes:
-        root: The folder that names count from.
-        verifier: What embeds them; None for no embeddings.
-    """
-
-    root: Path
-    verifier: Verifier | None
-
-    def __call__(self, names: list[str]) -> tuple[list[PhotoRecord], list[Embedding | None]]:
-        """Return the record of each photo, and its embedding, None without a face to use."""
-        read = partial(read_below, self.root)
-        if self.verifier is None:
-            return InspectPhotos(True, photo_cache(), read)(names), [None] * len(names)
-        reader = replace(self.verifier.reader(), open=read)
-        seen = reader.read([(name, name) for name in names])
-        return [one.to_record() for one in seen], [one.embedding for one in seen]
 
 
 def _facts_of(record: PhotoRecord) -> PhotoFacts:

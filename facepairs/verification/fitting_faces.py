@@ -14,12 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadBundle
-from facepairs.faces.inspection import BATCH, InspectPhotos
-from facepairs.faces.photo_cache import photo_cache
-from facepairs.images.photo import read_below
+from facepairs.faces.inspection import photo_records
 from facepairs.support import console
-from facepairs.support.parallel import batches, thread_map
+from facepairs.support.parallel import thread_map
 from facepairs.support.words import counted
 from facepairs.verification.photos import FaceInPhoto, PhotoReader
 from facepairs.verification.verifier import Verifier
@@ -90,9 +87,9 @@ def fitting_faces(index: FaceIndex, faces: Ints, keep: bool = True) -> FittingFa
         keep: Whether what is found is stored in the cache of photos.
     """
     people = np.unique(index.person_of[faces > 1])
-    verifier, _ = included_model() if len(people) else (None, "")
-    if verifier is None:
+    if not len(people):
         return FittingFaces()
+    verifier = Verifier.load(threads=1)
     assert verifier.bundle.calibration
     progress, chosen = console.progress("choosing among several faces"), FittingFaces()
     choose: Callable[[int], dict[int, int | None]] = partial(
@@ -130,22 +127,6 @@ def _choose(
 def count_faces(index: FaceIndex, images: Ints) -> npt.NDArray[np.int64]:
     """Return how many faces some photos of an index show, 0 for the others: int64[N]."""
     faces = np.zeros(len(index), np.int64)
-    inspect = InspectPhotos(True, photo_cache(), partial(read_below, index.root))
-    numbers, progress, done = images.tolist(), console.progress("finding faces"), 0
-    for records in thread_map(inspect, batches(map(index.name, numbers), BATCH)):
-        faces[numbers[done : done + len(records)]] = [len(one.found) for one in records]
-        done += len(records)
-        progress(done, len(numbers))
+    records = photo_records(index, "landmarks", images.tolist())
+    faces[images] = [len(record.found) for record in records]
     return faces
-
-
-def included_model() -> tuple[Verifier | None, str]:
-    """Return the included model, or None and why it cannot compare faces."""
-    try:
-        verifier = Verifier.load(threads=1)
-    except BadBundle:
-        return None, "there is no default model"
-    model = verifier.bundle
-    if model.kind != "embedding" or not model.aligned or model.calibration is None:
-        return None, "the default model does not align faces"
-    return verifier, ""

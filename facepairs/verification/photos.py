@@ -10,23 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import find_file
 from facepairs.errors import BadImage
-from facepairs.faces.align import (
-    AlignedFace,
-    align_faces,
-    box_of,
-    crop_known,
-    unaligned_face,
-)
-from facepairs.faces.face_problem import large_enough
+from facepairs.faces.align import AlignedFace, box_of, crop_known
 from facepairs.faces.inspection import inspect
-from facepairs.faces.photo_record import PhotoRecord, record_kind
+from facepairs.faces.photo_record import PhotoRecord, large_enough, record_kind
 from facepairs.images.crop import Crop
 from facepairs.images.photo import (
     ImageSource,
@@ -189,39 +182,17 @@ class PhotoReader:
 
     def see(self, name: str, source: Source) -> SeenPhoto:
         """Return what was found in a photo: with its crop, or with an embedding that is known."""
-        try:
-            if isinstance(source, AlignedFace):
-                return SeenPhoto(name, crop=source.crop)
-            if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read"):
-                data = read_checked(source, self.open, name)
-                face = source.face if isinstance(source, FaceInPhoto) else 0
-                return self.see_content(name, data, isinstance(source, str | os.PathLike), face)
-            return SeenPhoto(name, crop=self._align(source, name))
-        except BadImage as error:
-            return SeenPhoto(name, error)
+        if isinstance(source, AlignedFace):
+            return SeenPhoto(name, crop=source.crop)
+        return self._see_source(
+            name, source, source.face if isinstance(source, FaceInPhoto) else 0
+        )[0]
 
     def see_every(self, name: str, source: Path) -> list[SeenPhoto]:
         """Return what `see` returns of every face that is large enough, or why there is none."""
-        try:
-            data = read_checked(source, self.open, name)
-        except BadImage as error:
-            return [SeenPhoto(name, error)]
-        first = self.see_content(name, data, True)
-        record = first.record
-        if first.error or record is None:
-            return [first]
-        faces = range(1, len(large_enough(record.found)))
-        others = (self.see_content(name, data, True, face, record) for face in faces)
-        return [first, *(one for one in others if not one.error)]
+        return self._see_source(name, source, None)
 
-    def see_content(
-        self,
-        name: str,
-        data: bytes,
-        kept: bool,
-        face: int = 0,
-        record: PhotoRecord | None = None,
-    ) -> SeenPhoto:
+    def see_content(self, name: str, data: bytes, kept: bool, face: int = 0) -> SeenPhoto:
         """Return what was found in a photo, as `see` does.
 
         Args:
@@ -229,28 +200,46 @@ class PhotoReader:
             data: Its file.
             kept: Whether it may be in the cache, and may be stored there.
             face: Which of the faces that are large enough, from 0 for the most prominent.
-            record: What the photo shows, if that is known.
         """
-        model, cache = self.model, self.cache if kept else None
-        seen, photo = SeenPhoto(name, digest=hashlib.sha256(data).digest(), face=face), None
-        try:
-            if record is None and cache:
-                record = cache.record(seen.digest, model.aligned)
-            if record is None:
-                photo = open_photo(data, name)
-                record = inspect(photo, model.aligned, seen.digest)
-                seen = seen._replace(new=kept)
-            seen = seen._replace(record=record)
-            if cache and self.embeds and not photo:
-                embedding = cache.embedding(self.network, seen.digest, face)
-                if embedding is not None and len(embedding) == self.scorer.width:
-                    return seen._replace(embedding=embedding)
-            crop = crop_known(photo or open_photo(data, name), record, model.framing, face)
-            return seen._replace(crop=crop, new=seen.new or (kept and self.embeds))
-        except BadImage as error:
-            return seen._replace(error=error)
+        return self._see(name, data, kept, face)[0]
 
-    def _align(self, source: ImageSource, name: str) -> Crop:
-        if self.model.aligned:
-            return align_faces(source, self.model.framing, name)[0].crop
-        return unaligned_face(source, self.model.framing, name).crop
+    def _see_source(self, name: str, source: ImageSource, face: int | None) -> list[SeenPhoto]:
+        try:
+            is_path = isinstance(source, str | os.PathLike)
+            content = read_checked(source, self.open, name) if _is_file(source) else source
+        except BadImage as error:
+            return [SeenPhoto(name, error)]
+        return self._see(name, content, is_path, face)
+
+    def _see(
+        self, name: str, content: ImageSource, kept: bool, face: int | None
+    ) -> list[SeenPhoto]:
+        """Return one face of a photo, or all that are large enough where `face` is None."""
+        model, cache = self.model, self.cache if kept else None
+        digest = hashlib.sha256(content).digest() if isinstance(content, bytes) else b""
+        seen, photo, found = SeenPhoto(name, digest=digest, face=face or 0), None, []
+        try:
+            record = cache.record(digest, model.aligned) if cache else None
+            known = record is not None
+            if record is None:
+                photo = open_photo(content, name)
+                record = inspect(photo, model.aligned, digest)
+            seen = seen._replace(record=record, new=kept and not known)
+            faces = range(max(1, len(large_enough(record.found)))) if face is None else (face,)
+            for number in faces:
+                one = seen._replace(face=number)
+                if cache and known and self.embeds:
+                    embedding = cache.embedding(self.network, digest, number)
+                    if embedding is not None and len(embedding) == self.scorer.width:
+                        found.append(one._replace(embedding=embedding))
+                        continue
+                photo = photo or open_photo(content, name)  # once for all faces
+                crop = crop_known(photo, record, model.framing, number)
+                found.append(one._replace(crop=crop, new=one.new or (kept and self.embeds)))
+            return found
+        except BadImage as error:
+            return [seen._replace(error=error)]
+
+
+def _is_file(source: ImageSource) -> TypeGuard[str | os.PathLike[str] | bytes | IO[bytes]]:
+    return isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read")

@@ -12,8 +12,8 @@ from facepairs.errors import BadData
 from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
-from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.pairs_file import printable
+from facepairs.verification.verdict import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")

@@ -20,7 +20,6 @@ from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
-from facepairs.faces.align import FaceCells
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.support import console
 from facepairs.support.checksum import file_stamp
@@ -40,7 +39,7 @@ from facepairs.verification.scoring import Done, Indices, PairScores, PairScorin
 from facepairs.verification.verifier import Verifier
 
 CHUNK_ROWS = 1024
-FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in FaceCells._fields)
+FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in ("box", "faces", "hints"))
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 NO_PHOTO = SeenPhoto("")
 
@@ -201,11 +200,10 @@ class ListScoring:
             error = row.error or "; ".join(problems)
             report.failed += bool(error)
             report.first_error = report.first_error or error
-            cells = [face_cells(one) for one in (left, right)]
-            if not error and left.digest == right.digest:
-                report.same_content += 1
-                hints = (f"{cell.hints} {SAME_CONTENT}".strip() for cell in cells)
-                cells = [cell._replace(hints=one) for cell, one in zip(cells, hints, strict=True)]
+            copies = not error and left.digest == right.digest
+            report.same_content += copies
+            more = [SAME_CONTENT] if copies else []
+            cells = [face_cells(one, more) for one in (left, right)]
             names = map(printable, (row.left, row.right, *row.kept))
             values = ("", "", "") if error else result
             yield chain(names, values, chain.from_iterable(cells), (printable(error),))
@@ -234,9 +232,14 @@ class ListScoring:
         return zip(values.tolist(), probability, same, strict=True)
 
 
-def face_cells(photo: SeenPhoto) -> FaceCells:
-    """Return the cells of a photo's face; empty for one that cannot be used."""
-    return FaceCells.of(photo.record) if photo.record and not photo.error else FaceCells()
+def face_cells(photo: SeenPhoto, more_hints: list[str]) -> tuple[str, str, str]:
+    """Return a photo's box "left top side", number of faces, and kinds of hints."""
+    record = photo.record
+    if record is None or photo.error:
+        return "", "", ""
+    hints = [*(hint.kind for hint in record.hints), *more_hints]
+    faces = "" if record.faces is None else str(len(record.faces))
+    return " ".join(map(str, photo.box or ())), faces, " ".join(hints)
 
 
 def number_photos(file: PairsFile) -> tuple[list[str], Indices, Indices]:

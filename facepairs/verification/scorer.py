@@ -17,7 +17,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.embedding_map import MAP, EmbeddingMap
+from facepairs.bundles.embedding_map import MAP
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
 from facepairs.support.platform import keep_for_ever
@@ -31,8 +31,6 @@ ScoreArray = npt.NDArray[np.float32]
 # ONNX Runtime lets such a tensor read (the current folder, memory) has changed between versions.
 # Two plain searches: a regular expression takes ten times as long for a network's megabytes.
 _EXTERNAL_TENSOR_MARKS = (b"\x08location", b"\x00location")
-
-_LEVELS = onnxruntime.GraphOptimizationLevel
 
 
 def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
@@ -69,7 +67,7 @@ class OnnxSession:
         network: The network's bytes.
         path: The file that error messages name.
         threads: Threads of one call; None for one per core.
-        level: How far ONNX Runtime optimises the graph.
+        quick: Do not optimise the graph: it is open sooner and runs slower.
 
     Attributes:
         network: Its bytes.
@@ -85,19 +83,21 @@ class OnnxSession:
         network: bytes,
         path: Path,
         threads: int | None = None,
-        level: Any = _LEVELS.ORT_ENABLE_ALL,
+        quick: bool = False,
     ) -> None:
         if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
             raise BadBundle(f"{path}: keeps tensors outside of itself; export it as a single file")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
-        options.graph_optimization_level = level
+        if quick:
+            level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.graph_optimization_level = level
         options.log_severity_level = LOG_FATAL_ONLY
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.path, self.network = path, network
         # The bytes and not the file, which may have changed when the session is pickled.
-        self._arguments = (network, path, threads, level)
+        self._arguments = (network, path, threads, quick)
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 network, options, providers=["CPUExecutionProvider"]
@@ -187,9 +187,9 @@ class Scorer(ABC):
         rows = self.embed(np.concatenate([left, right]))  # one call of the network for one pair
         return self.compare(rows[: len(left)], rows[len(left) :])
 
-    @abstractmethod
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order: float32[N, D] twice → [N]."""
+        return pair_scores(left, right)
 
     @abstractmethod
     def _embed_batch(self, crops: Crop) -> ScoreArray:
@@ -217,9 +217,8 @@ class BundleScorer(Scorer):
     """
 
     def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
-        level = _LEVELS.ORT_DISABLE_ALL if quick else _LEVELS.ORT_ENABLE_ALL
         super().__init__(bundle.framing)
-        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads, level)
+        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads, quick)
         self._bundle = bundle
         self._check_signature()
 
@@ -258,9 +257,6 @@ class BundleScorer(Scorer):
             raise self._misfit(f"its scores of {len(left)} pairs are {len(scores)} numbers")
         return scores
 
-    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
-        return pair_scores(left, right)
-
     def embed(self, crops: Crop) -> ScoreArray:
         """Embed crops: float32[N, D], rows of length 1 in L2."""
         if self._bundle.kind != "embedding":
@@ -276,9 +272,9 @@ class BundleScorer(Scorer):
             raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
         if not np.allclose(np.sqrt((rows * rows).sum(axis=1)), 1, atol=1e-3):
             raise self._misfit("its embeddings are not L2-normalised")
-        return rows if self._bundle.map is None else self._apply(self._bundle.map, rows)
-
-    def _apply(self, embedding_map: EmbeddingMap, rows: ScoreArray) -> ScoreArray:
+        embedding_map = self._bundle.map
+        if embedding_map is None:
+            return rows
         if len(embedding_map.mean) != rows.shape[1]:
             raise self._misfit(f"its embeddings have {rows.shape[1]} numbers, unlike {MAP}")
         return embedding_map(rows)

@@ -1,19 +1,18 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
-import math
 import os
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint, operating_point
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.photo import ImageSource
 from facepairs.support import console
@@ -30,16 +29,6 @@ from facepairs.verification.verdict import Verdict
 
 if TYPE_CHECKING:
     from facepairs.verification.photos import PhotoReader
-
-
-class PairFrame(Protocol):
-    """What is used of a pandas DataFrame."""
-
-    def __getitem__(self, column: str, /) -> Any: ...
-    def assign(self, **columns: Any) -> Any: ...
-
-
-Frame = TypeVar("Frame", bound=PairFrame)
 
 
 class Verifier:
@@ -296,50 +285,6 @@ class Verifier:
         if errors is not None:
             errors.update({n: str(one.error) for n, one in found.photos.items() if one.error})
         return found.scores
-
-    def score_frame(
-        self,
-        pairs: Frame,
-        point: OperatingPoint | None = None,
-        prior: float = EQUAL_PRIORS,
-    ) -> Frame:
-        """Score the pairs of photos in a pandas DataFrame; each photo is read once.
-
-        Args:
-            pairs: Its columns `left` and `right` are paths.
-            point: The threshold, from `operating_point`; None for the model's default.
-            prior: As for `verify`.
-
-        Returns:
-            A copy with the columns score, probability, same and error. Where a photo cannot be
-            used, error says why, score is NaN, and probability and same are None.
-
-        Raises:
-            BadConfig: `pairs` lacks the column left or right.
-        """
-        if not {"left", "right"} <= set(getattr(pairs, "columns", ())):
-            raise BadConfig(
-                f"pairs is a {type(pairs).__name__} without the columns left and right; give a "
-                "pandas DataFrame of paths that has them"
-            )
-        names = [str(path) for side in ("left", "right") for path in pairs[side]]
-        paths, numbers = np.unique(names, return_inverse=True)
-        left, right = np.split(numbers, 2)
-        problems: dict[int, str] = {}
-        scores = self.score_images(paths.tolist(), left, right, errors=problems)
-        point = point or self.operating_point()
-        verdicts = [
-            None if math.isnan(score) else Verdict.of(self.bundle, score, point, prior)
-            for score in scores.tolist()
-        ]
-        sides = zip(left.tolist(), right.tolist(), strict=True)
-        frame: Frame = pairs.assign(
-            score=scores.tolist(),
-            probability=[one and one.probability for one in verdicts],
-            same=[None if one is None else one.same for one in verdicts],
-            error=[problems.get(a) or problems.get(b, "") for a, b in sides],
-        )
-        return frame
 
 
 def _name_of(source: object, name: str | None) -> str | None:

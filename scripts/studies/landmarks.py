@@ -23,7 +23,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.faces import detector
-from facepairs.faces.alignment import fit_crop
+from facepairs.faces.frame import fit_crop
 from facepairs.images.crop import Crop, warp_photo
 from facepairs.images.decode import upright
 from facepairs.images.photo import open_photo

@@ -23,7 +23,7 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace
-from facepairs.faces.alignment import FRAME_PX, fit_crop
+from facepairs.faces.frame import FRAME_PX, fit_crop
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.warp import warp
 from facepairs.support import console

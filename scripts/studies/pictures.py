@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.faces.alignment import FRAME_PX, fit_similarity
+from facepairs.faces.frame import FRAME_PX, fit_similarity
 from facepairs.images.warp import Similarity
 
 SCALES, LONG_PX = (0.4, 2.0), (640, 1280)

@@ -8,14 +8,13 @@ from PIL import Image
 
 from facepairs.errors import NoFace, TooSmallFace
 from facepairs.faces.align import (
-    FaceCells,
     align_faces,
     crop_known,
     known_face,
     unaligned_face,
 )
-from facepairs.faces.face_problem import MIN_FACE_PX
 from facepairs.faces.inspection import inspect_content
+from facepairs.faces.photo_record import MIN_FACE_PX
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import open_photo
 from facepairs.verification.photos import SeenPhoto
@@ -149,9 +148,6 @@ def test_a_record_has_what_aligning_finds(drawn, size, side):
     record = inspect_content(data, True)
     assert np.array_equal(crop_known(open_photo(data), record, SPEC), expected.crop)
     assert record.hints == expected.hints
-    cells = FaceCells.of(record)
-    assert cells.box == " ".join(map(str, expected.box))
-    assert (cells.faces, cells.hints.split()) == ("1", [hint.kind for hint in expected.hints])
 
 
 def test_without_alignment_the_whole_image_is_used(drawn):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from facepairs.faces.alignment import TEMPLATE
 from facepairs.faces.detector import Face
+from facepairs.faces.frame import TEMPLATE
 from facepairs.faces.hints import COVERED, PROFILE_YAW, TURNED_DEG, photo_hints
 from facepairs.images.crop import CropSpec, load_crop
 

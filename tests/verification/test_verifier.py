@@ -1,7 +1,6 @@
 import io
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -113,13 +112,6 @@ def test_a_bad_image_among_many_is_named(verifier, photos, tmp_path):
 def test_bad_positions_are_refused(verifier, photos, left, right, message):
     with pytest.raises(BadData, match=message):
         verifier.score_images(photos, np.array(left), np.array(right))
-
-
-def test_threads_may_share_a_verifier(verifier, photos):
-    pairs = [(a, b) for a in photos[:4] for b in photos[4:8]]
-    expected = [verifier.verify(*pair) for pair in pairs]
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda pair: verifier.verify(*pair), pairs)) == expected
 
 
 def test_verifying_imports_nothing_heavy(make_bundle, photos):

@@ -11,7 +11,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
-from facepairs.faces.photo_table import PhotoTable
+from facepairs.faces.inspection import PhotoTable
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import (
     CachePlan,

@@ -17,9 +17,8 @@ from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
 from facepairs.faces.align import known_face
-from facepairs.faces.inspection import InspectPhotos, inspect_photos
+from facepairs.faces.inspection import InspectPhotos, PhotoTable, inspect_photos
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import read_below
 from facepairs.pipeline.records.manifest import read_manifest

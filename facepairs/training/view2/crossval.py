@@ -34,7 +34,7 @@ from facepairs.evaluation.sources.find import (
     ScoreSource,
 )
 from facepairs.evaluation.summary import Summary
-from facepairs.faces.photo_table import PhotoTable
+from facepairs.faces.inspection import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train

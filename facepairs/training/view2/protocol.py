@@ -21,7 +21,7 @@ from facepairs.data.lfw.lists import list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
-from facepairs.faces.photo_table import PhotoTable
+from facepairs.faces.inspection import PhotoTable
 from facepairs.support.checksum import file_sha256
 from facepairs.training.inputs.people import usable_photos
 

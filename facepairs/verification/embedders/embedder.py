@@ -15,7 +15,7 @@ into the square:
     align = "arcface-112"      # five landmarks onto those of ArcFace, InsightFace and SFace
     align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
     points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
-    align = "landmarks"        # the centre of the canonical frame of `faces.alignment`
+    align = "landmarks"        # the centre of the canonical frame of `faces.frame`
     crop = [128, 250]          # of which 128 of 250 pixels of a side, or a share such as 0.6
     align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
 

@@ -7,7 +7,7 @@ import numpy as np
 from facepairs.errors import BadBundle
 from facepairs.images.crop import Crop
 from facepairs.verification.embedders.embedder import ExternalEmbedder
-from facepairs.verification.scorer import OnnxSession, ScoreArray, Scorer, pair_scores, takes_shape
+from facepairs.verification.scorer import OnnxSession, ScoreArray, Scorer, takes_shape
 
 _INPUT_TYPES = {
     "tensor(float)": np.float32,
@@ -39,7 +39,7 @@ class EmbedderScorer(Scorer):
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
         if self._model.distance == "cosine":
-            return pair_scores(left, right)
+            return super().compare(left, right)
         order = 1 if self._model.distance == "manhattan" else 2
         distances: ScoreArray = np.linalg.norm(left - right, ord=order, axis=1)
         return -(distances**2 if self._model.distance == "squared-euclidean" else distances)

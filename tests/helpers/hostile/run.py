@@ -63,9 +63,8 @@ def run(paths: Iterable[Path], good: Path, ways: tuple[str, ...] = ()) -> Iterat
 
 def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     """Return the entry points by name; each one returns its result for a file in words."""
-    from facepairs.faces.inspection import InspectPhotos
+    from facepairs.faces.inspection import InspectPhotos, PhotoTable
     from facepairs.faces.photo_record import PhotoRecord
-    from facepairs.faces.photo_table import PhotoTable
     from facepairs.images.crop import CropSpec, load_crop
     from facepairs.verification.quick import QuickVerifier
 

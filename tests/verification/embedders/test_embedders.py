@@ -154,6 +154,7 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
         ({"calibration": {"scale": -1, "offset": 0}}, "scale above 0"),
         ({"output": "none"}, "set output to one of them"),
         ({"crop": None}, "crop is missing"),
+        ({"align": "eyes"}, "use one of landmarks"),
         ({"points": POINTS}, 'points go with align = "landmarks-5"'),
         ({"align": "landmarks-5", "crop": None}, "points is missing"),
         ({"align": "landmarks-5", "points": POINTS}, "crop does not go with"),
@@ -352,17 +353,3 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     assert summary["model"] == "other"
     assert summary["ece"] is None
     assert summary["threshold_source"] == "other_half"
-
-
-def test_faces_are_aligned_where_the_toml_says_so(tmp_path):
-    found = drawn_faces(tmp_path / "drawn", people=1)[0]
-    aligned, whole = (
-        Verifier.load(embedder(tmp_path / name, align=align))
-        for name, align in (("a", "landmarks"), ("b", "none"))
-    )
-    assert (aligned.bundle.alignment, whole.bundle.alignment) == ("landmarks-5", "lfw-frame")
-    spec = aligned.bundle.framing
-    assert np.array_equal(aligned.detect(found)[0].crop, align_faces(found, spec)[0].crop)
-    assert np.array_equal(whole.detect(found)[0].crop, load_crop(found, spec))
-    with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none, arcface-112"):
-        ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))

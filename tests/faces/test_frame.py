@@ -9,7 +9,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from facepairs.faces.alignment import (
+from facepairs.faces.detector import find_faces
+from facepairs.faces.frame import (
     FRAME_PX,
     TEMPLATE,
     WEIGHTS,
@@ -17,7 +18,6 @@ from facepairs.faces.alignment import (
     fit_crops,
     fit_similarity,
 )
-from facepairs.faces.detector import find_faces
 from facepairs.images.crop import CropSpec
 from facepairs.images.warp import Similarity, warp
 
