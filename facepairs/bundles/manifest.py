@@ -200,7 +200,8 @@ def read_regular_file(path: Path, limit_bytes: int = MAX_JSON_BYTES) -> bytes:
             return handle.read(limit_bytes)
     except FileNotFoundError:
         raise BadBundle(
-            f"{path}: missing; give the folder of a complete bundle, or the word default"
+            f"{path}: missing; give the folder of a run or of its bundle, "
+            "the TOML file of an embedder, or the word default"
         ) from None
     except OSError as error:
         raise BadBundle(f"{path}: {error.strerror}; make it readable") from None

@@ -20,6 +20,7 @@ from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 EXAMPLE = "Example: facepairs bench photos/ --rows pil,files,memory --out bench.json"
+MOST_IMAGES = 4000
 
 
 def bench(
@@ -28,25 +29,19 @@ def bench(
         str | None,
         Option(help=f"Comma-separated pipelines: {joined(BenchRow)}. [default: all]"),
     ] = None,
-    images: Annotated[
-        int, Option(min=4, help="Photos to use at most, of people drawn at random.")
-    ] = 4000,
     repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 2,
     seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 2.0,
-    training: Annotated[
-        bool,
-        Option(help="Measure training as well: from files and memory, or from stores in --rows."),
-    ] = True,
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     json: Json = False,
 ) -> None:
     """Compare the speed of input pipelines on this machine.
 
     Each runs in a process of its own. Says beforehand how long it takes: with the defaults about
-    four minutes on two cores. For figures to publish, use more photos, rounds and seconds. Faces
-    are found beforehand, which reads all files once, so the disk does not matter if they fit in
-    memory; caches are written to the folder for temporary files. Exit code 1 if a row fails; Ctrl-C
-    prints what was measured.
+    four minutes on two cores. Training is measured as well: from files and memory, or from the
+    stores in --rows. For figures to publish, use more rounds and seconds. About 4,000 photos are
+    used, of people drawn at random. Faces are found beforehand, which reads all these files once,
+    so the disk does not matter if they fit in memory; caches are written to the folder for
+    temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import STORES, TRAINED, Settings, select_rows
@@ -59,10 +54,10 @@ def bench(
     settings = Settings(
         data=str(data),
         rows=selected,
-        training=[name for name in (STORES if rows else TRAINED) if training and name in selected],
+        training=[name for name in (STORES if rows else TRAINED) if name in selected],
         repeats=repeats,
         seconds=seconds,
-        most_images=images,
+        most_images=MOST_IMAGES,
     )
     results = run_bench(settings)
     report = to_json(results, typed_command())

@@ -33,14 +33,7 @@ NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be e
 
 
 @app.command(epilog="Example: facepairs data check photos/")
-def check(
-    data: Data,
-    no_labels: Annotated[
-        bool,
-        Option("--no-labels", help="Do not compare faces with the rest of their folder; faster."),
-    ] = False,
-    json: Json = False,
-) -> None:
+def check(data: Data, json: Json = False) -> None:
     """Check a folder of faces before training on it.
 
     Finds unreadable, misplaced and duplicate photos, photos without a face, and photos that
@@ -49,7 +42,7 @@ def check(
     """
     from facepairs.verification.dataset_check import check_dataset
 
-    report = check_dataset(data, not no_labels)
+    report = check_dataset(data)
     if json:
         print_json(report.to_json())
     else:

@@ -19,7 +19,7 @@ from facepairs.cli.shared.output import (
     print_result,
     print_rows,
 )
-from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path, warn_of_face
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -187,8 +187,7 @@ def identify(
         found = known.identify(path, max_fpir, threshold)
         if found.same_photo is not None:
             log(_describe_enrolled(found.same_photo))
-        for hint in found.face.hints:
-            log(f"warning: {path}: {hint.text}")
+        warn_of_face(path, found.face)
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
         print_result(json, {**found.to_json(), **values}, found.rows())
         if not json:
@@ -233,8 +232,7 @@ def verify_as(
         same_photo = known.enrolled_as(path)
         if same_photo is not None:
             log(_describe_enrolled(same_photo, name))
-        for hint in verdict.left.hints if verdict.left else ():
-            log(f"warning: {path}: {hint.text}")
+        warn_of_face(path, verdict.left)
         values = {**verdict.to_json(), "comparisons": verdict.comparisons}
         face = values.pop("faces")["left"]
         names = {"name": name, "photo": photo, "same_photo": same_photo}

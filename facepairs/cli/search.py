@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
+    MAX_SHOWN,
     NEGATIVE,
     OK,
     log,
@@ -35,7 +36,7 @@ MAX_FAILURES_SHOWN = 5
 EXAMPLE = """\b
 Examples:
   facepairs search a.jpg photos/
-  facepairs search a.jpg photos/ --top 50 --out matches.csv
+  facepairs search a.jpg photos/ --out matches.csv
 """
 
 
@@ -44,8 +45,9 @@ def search(
     folder: Annotated[Path, Argument(help="Folder of photos, searched in full depth.")],
     bundle: Bundle = "default",
     threshold: Threshold = None,
-    top: Annotated[int, Option(min=1, help="Photos to print.")] = 10,
-    out: Annotated[Path | None, Option(help="CSV file to write, with all photos.")] = None,
+    out: Annotated[
+        Path | None, Option(help="CSV file to write, with all photos; 20 are printed.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Find a person in a folder of photos.
@@ -72,10 +74,10 @@ def search(
     for line in _ranking_warnings(ranking):
         log(line)
     values = {"folder": str(folder), "model": bundle, "schema": SCHEMA}
-    print_result(json, {**ranking.to_json(top), **values}, _ranking_rows(ranking))
+    print_result(json, {**ranking.to_json(MAX_SHOWN), **values}, _ranking_rows(ranking))
     if not json:
         print()
-        print_rows(_ranking_table(ranking, top))
+        print_rows(_ranking_table(ranking))
     note_source(verifier, json)
     if out is not None:
         log(f"written: {out}")
@@ -93,11 +95,11 @@ def _ranking_rows(ranking: "Ranking") -> Rows:
     return [*rows, ("false matches", text), *threshold_rows(ranking.point, errors=False)]
 
 
-def _ranking_table(ranking: "Ranking", top: int) -> list[list[str]]:
-    """Return the header and the `top` best photos."""
+def _ranking_table(ranking: "Ranking") -> list[list[str]]:
+    """Return the header and the best photos."""
     rows = [
         [str(one.rank), f"{one.score:.4f}", _match(one), one.path, one.describe_face()]
-        for one in ranking.compared[:top]
+        for one in ranking.compared[:MAX_SHOWN]
     ]
     return [["rank", "score", "match", "photo", "face"], *rows]
 

@@ -1,7 +1,6 @@
 """`facepairs verify`: do two photos show the same person?"""
 
 import filecmp
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from facepairs.cli.shared.verdicts import (
     SCHEMA,
     note_source,
     photo_path,
+    warn_of_face,
     warn_of_known,
 )
 from facepairs.support.places import check_output_file
@@ -86,8 +86,13 @@ def verify(
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
-    for line in _verdict_warnings(verdict, *photos, chosen=bool(face)):
-        log(line)
+    warn_of_face(photos[0], verdict.left, None if face else "; for the next: --face 2")
+    warn_of_face(photos[1], verdict.right, None if face else "; for the next: --face 1 --face 2")
+    if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
+        log(
+            "warning: by the probability these are more likely two people, but the threshold is so "
+            "low that they pass; for a stricter one: --max-fmr or --threshold"
+        )
     values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     note_source(verifier, json)
@@ -112,32 +117,3 @@ def _compare(
     one = chosen_face(faces[0], a - 1, str(left))
     other = chosen_face(faces[1], b - 1, str(right))
     return verifier.verify_faces(one, other, point, prior)
-
-
-def _verdict_warnings(
-    verdict: "Verdict", left: Path, right: Path, chosen: bool = False
-) -> Iterator[str]:
-    """Yield what makes the photos hard to judge, or the verdict hard to believe.
-
-    Args:
-        verdict: The verdict with both faces.
-        left: The first photo.
-        right: The second photo.
-        chosen: Whether the user has chosen the faces.
-    """
-    for path, face, other in (
-        (left, verdict.left, "--face 2"),
-        (right, verdict.right, "--face 1 --face 2"),
-    ):
-        if face and (face.faces or 0) > 1 and not chosen:
-            yield (
-                f"warning: {path}: {face.faces} faces: perhaps not the one you mean; for the next: "
-                f"{other}"
-            )
-        for hint in face.hints if face else ():
-            yield f"warning: {path}: {hint.text}"
-    if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
-        yield (
-            "warning: by the probability these are more likely two people, but the threshold is so "
-            "low that they pass; for a stricter one: --max-fmr or --threshold"
-        )

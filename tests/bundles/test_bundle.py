@@ -66,10 +66,10 @@ def test_a_bundle_reads_back(make_bundle):
 
 def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
     bundle = make_bundle()
-    edit(bundle, extra={"a": 1}, training=..., note=..., versions=...)
+    edit(bundle, extra={"a": 1}, training=..., note=..., versions=..., alignment=...)
     again = Bundle.open(bundle.folder)
     assert again.raw["extra"] == {"a": 1}
-    assert (again.training, again.note) == (TrainingRecord(), "")
+    assert (again.training, again.note, again.aligned) == (TrainingRecord(), "", False)
 
 
 @pytest.mark.parametrize(
@@ -208,11 +208,8 @@ def test_a_space_in_a_name_is_as_good_as_an_underscore():
     assert hashed_in(names, hashes).tolist() == [True, True, True, True, False, False]
 
 
-@given(st.lists(st.text(max_size=3)), st.randoms())
-def test_identities_ignore_order_and_repeats(names, random):
-    shuffled = names + names[:2]
-    random.shuffle(shuffled)
-    first, second = Identities.of(names, names), Identities.of(shuffled, set(names))
+def test_identities_ignore_order_and_repeats():
+    first, second = Identities.of("abc", "abc"), Identities.of("cabca", {*"abc"})
     assert first.to_bytes() == second.to_bytes()
 
 
@@ -267,10 +264,6 @@ def test_nothing_but_a_bundle_is_replaced(make_bundle, tmp_path):
 
 
 def test_the_alignment_is_recorded(make_bundle):
-    old = make_bundle()
-    edit(old, alignment=...)
-    old = Bundle.open(old.folder)
-    assert (old.alignment, old.aligned) == ("lfw-frame", False)
     bundle = make_bundle(alignment="landmarks-5")
     assert bundle.aligned
     again = rewrite_bundle(bundle, bundle.folder, {"note": "again"})

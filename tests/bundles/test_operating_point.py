@@ -123,17 +123,15 @@ def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"thresholds": (0.0, 0.5, 0.4, 1.0)}, "thresholds that rise"),
-        ({"fmr": TABLE.fmr[:3]}, "as many rates"),
-        ({"lookalike_fmr": TABLE.fmr[:1]}, "as many rates"),
+        {"thresholds": (0.0, 0.5, 0.4, 1.0)},
+        {"fmr": TABLE.fmr[:3]},
+        {"lookalike_fmr": TABLE.fmr[:1]},
     ],
 )
-def test_errors_that_do_not_fit_together_are_refused(change, message):
-    with pytest.raises(BadBundle, match=message):
-        msgspec.structs.replace(TABLE, **change)
-    with pytest.raises(BadBundle, match=message):
+def test_errors_that_do_not_fit_together_are_refused(change):
+    with pytest.raises(BadBundle):
         ErrorTable(**{**msgspec.structs.asdict(TABLE), **change})
 
 

@@ -128,8 +128,8 @@ def test_photos_without_a_face_are_refused_everywhere(spoilt, spoilt_pairs, sett
         assert "plain.png" in error or "noise.png" in error, command
         assert "(--skip-bad)" in error or "(skip_bad)" in error
         assert not out.exists()
-    report = as_json("data", "check", spoilt, "--no-labels", check=1)
-    assert {finding["kind"] for finding in report["findings"]} == {"no_face"}
+    report = as_json("data", "check", spoilt, check=1)
+    assert "no_face" in {finding["kind"] for finding in report["findings"]}
     assert len(report["bad_images"]) == 2
 
 

@@ -20,10 +20,9 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def bench(*arguments: object, training: bool = False) -> Result:
+def bench(*arguments: object) -> Result:
     """Run one short round in this process; its rows run in processes of their own."""
-    few = ("--repeats", 1, "--seconds", 0.2, *([] if training else ["--no-training"]))
-    return in_process("bench", *arguments, *few)
+    return in_process("bench", *arguments, "--repeats", 1, "--seconds", 0.2)
 
 
 @pytest.mark.slow
@@ -31,7 +30,7 @@ def test_every_store_and_the_training_loop_are_measured(photos: Path, tmp_path: 
     out = tmp_path / "new" / "bench.json"
     names = ["pil", "files", "files-unaligned", "tfrecord-jpeg", "tfrecord-raw", "memory",
              "article", "limit"]  # fmt: skip
-    done = bench(photos, "--rows", ",".join(names), "--out", out, "--json", training=True)
+    done = bench(photos, "--rows", ",".join(names), "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text())
     assert json.loads(done.stdout) == report

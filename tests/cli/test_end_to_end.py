@@ -86,10 +86,10 @@ def spoiled(many_faces, tmp_path):
 
 def test_data_check_lists_every_problem_and_training_refuses(spoiled, settings, tmp_path):
     root, photos = spoiled
-    done = in_process("data", "check", root, "--no-labels", "--json", check=1)
+    done = in_process("data", "check", root, "--json", check=1)
     named = {path for found in json.loads(done.stdout)["findings"] for path in found["paths"]}
     assert named == {str(photo.relative_to(root)) for photo in photos}
-    assert in_process("data", "check", root, "--no-labels", check=1).stdout.count("error") >= 3
+    assert in_process("data", "check", root, check=1).stdout.count("error") >= 3
     out = tmp_path / "run"
     done = in_process("train", root, "--out", out, "--config", settings, check=2)
     assert done.stderr.count("\n") == 1

@@ -70,8 +70,13 @@ def test_a_folder_is_enrolled_once(drawn, place):
     assert (counts["people"], counts["photos"], counts["schema"]) == (PEOPLE, 3 * PEOPLE, 2)
 
 
-def test_identify_prints_json_and_exit_codes(drawn, place):
-    photo = drawn / "asked" / f"{names(drawn)[2]}_0004.jpg"
+def test_identify_prints_json_and_exit_codes(drawn, place, tmp_path):
+    photo, group = drawn / "asked" / f"{names(drawn)[2]}_0004.jpg", tmp_path / "group.png"
+    with Image.open(photo) as face:
+        both = Image.new("RGB", (2 * face.width, face.height))
+        both.paste(face, (0, 0))
+        both.paste(face, (face.width, 0))
+    both.save(group)
     words = ("identify", place, photo, "--json", "--threshold")
     found = json.loads(gallery(*words, -1, check=0).stdout)
     assert found["known"] is True
@@ -80,6 +85,7 @@ def test_identify_prints_json_and_exit_codes(drawn, place):
     assert found["face"]["box"]
     unknown = json.loads(gallery(*words, 1, check=1).stdout)
     assert (unknown["known"], unknown["name"]) == (False, None)
+    assert "2 faces" in gallery("identify", place, group, "--threshold", -1, check=0).stderr
     found = json.loads(gallery("identify", place, photo, "--max-fpir", 0.5, "--json").stdout)
     assert found["max_fpir"] == 0.5
     assert 0 < found["fpir"]["value"] <= min(0.5, found["fpir"]["interval"][1])

@@ -55,7 +55,6 @@ REFUSED = [
     (("score", "none.csv", "--out", "new"), "data"),
     ((*SCORE, "--out", "."), "data"),
     (("search", "a.jpg"), "usage"),
-    ((*SEARCH, "--top", "0"), "usage"),
     ((*SEARCH, "--threshold", "90"), "config"),
     ((*SEARCH, "--out", "faces"), "data"),
     (("search", "none.jpg", "faces"), "image"),
