@@ -1,4 +1,4 @@
-"""The study of look-alikes on View 1's test people, on pictures of noise: each person has a pattern."""
+"""The study of look-alikes on View 1's test people, on noise: each person has a pattern."""
 
 import numpy as np
 import pytest
