@@ -53,10 +53,9 @@ def check(data: Data, json: Json = False) -> None:
 def _print_report(report: "DatasetReport") -> None:
     counts = report.counts
     sizes = ", ".join(f"{s.width_px}x{s.height_px} ({s.images:,})" for s in counts.sizes[:3])
-    per_person = (
-        f"{counts.images_per_person_min} to {counts.images_per_person_max} per person, "
-        f"median {counts.images_per_person_median:g}"
-    )
+    low, high = counts.images_per_person_min, counts.images_per_person_max
+    median = f"median {counts.images_per_person_median:g}"
+    per_person = f"{low} per person" if low == high else f"{low} to {high} per person, {median}"
     print_rows(
         [
             ("people", f"{counts.people:,}, {counts.people_with_one_image:,} with one photo"),

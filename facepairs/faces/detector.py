@@ -8,7 +8,6 @@ and its score tells faces from what only resembles one.
 Measured with the included model on all pairs of View 1's test people: the best accuracy is .9896 by
 the search alone, .9911 in this way and .9897 to .9905 where a place has to settle within 2 pixels
 or less. Turned and scaled copies of a photo agree to 1.5 pixels of the frame (200 photos of LFW).
-`scripts/studies/landmarks.py` compares such ways.
 """
 
 import math

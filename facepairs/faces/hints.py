@@ -22,7 +22,8 @@ BLURRED = 0.552
 PROFILE_YAW = 0.36  # the nose's offset from the middle of the eyes, in eye distances
 COVERED = 0.905  # of faces with the lower half covered, half are below; of those without eyes, all
 TURNED_DEG = 30.0
-SMALL = 0.5  # pixels of the photo per pixel of the crop, along a side
+# Pixels of the photo per pixel of the crop, along a side: those of a face of 60 pixels
+SMALL = 60 / 114
 
 Gray = npt.NDArray[np.float32]
 

@@ -64,9 +64,9 @@ def test_small_photos_are_named(crop):
     assert kinds(crop, side_px=40) == {"small"}
     text = photo_hints(crop, 40.4)[0].text
     assert "40" in text
-    assert "64" in text
+    assert "67" in text
     (hint,) = photo_hints(crop, 40.4, face())  # its face is as large as in the frame, 114 pixels
-    assert hint.text == "too small: the face measures 114 pixels; 181 are enough"
+    assert hint.text == "too small: the face measures 114 pixels; 190 are enough"
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

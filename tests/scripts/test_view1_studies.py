@@ -1,4 +1,4 @@
-"""The studies on View 1's test people, on pictures of noise: each person has a pattern."""
+"""The study of look-alikes on View 1's test people, on noise: each person has a pattern."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ from PIL import Image
 from processes.script_runner import run_script
 from tiny.bundles import FRAME_PX, embedding_network, tiny_bundle
 
-LOOK_ALIKES, TRIALS = "scripts/studies/look_alikes.py", "scripts/studies/trials.py"
+LOOK_ALIKES = "scripts/studies/look_alikes.py"
 PEOPLE = 60
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A folder of 60 people of 2 photos, LFW's list of them, two groups and two bundles."""
+    """A folder of 60 people of 2 photos, LFW's list of them, two groups and a bundle."""
     folder, rng = tmp_path_factory.mktemp("view1"), np.random.default_rng(0)
     lines, groups = [str(PEOPLE)], ["person,group"]
     for number in range(PEOPLE):
@@ -28,7 +28,6 @@ def world(tmp_path_factory):
     for place, rows in (("lists/peopleDevTest.txt", lines), ("groups.csv", groups)):
         (folder / place).write_text("\n".join(rows) + "\n")
     tiny_bundle(folder / "wide", "embedding", embedding_network(width=24))
-    tiny_bundle(folder / "narrow", "embedding", embedding_network(width=6))
     return folder
 
 
@@ -47,25 +46,13 @@ def test_promises_among_look_alikes_are_stricter(world):
     assert float(three[3]) <= float(everyone[3]) <= 0.01
 
 
-def test_networks_are_compared_on_all_pairs_and_embeddings_kept(world, tmp_path):
-    words = (f"wide={world / 'wide'}", f"narrow={world / 'narrow'}", world / "faces")
-    options = ("--lists", world / "lists", "--keep", tmp_path / "kept")
-    rows = table(run_script(TRIALS, *words, *options))
-    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
-    assert [row[0] for row in cells] == ["network", "wide", "narrow"]
-    assert float(cells[1][1]) > float(cells[2][1]) > 0.5
-    assert cells[2][-1].startswith("-")
-    saved = np.load(tmp_path / "kept" / "wide.npz")
-    assert saved["embeddings"].shape == (2 * PEOPLE, 24)
-    again = run_script(TRIALS, *words, *options)
-    assert [line.split("  ") for line in again.stdout.splitlines()] == rows
-
-
 def test_too_few_people_are_refused_in_one_line(world, tmp_path):
     people = "".join(f"P_{number:02}\t2\n" for number in range(10))
     (tmp_path / "peopleDevTest.txt").write_text(f"10\n{people}")
-    for script, more in ((LOOK_ALIKES, ("--groups", world / "groups.csv")), (TRIALS, ())):
-        done = run_script(script, world / "wide", world / "faces", "--lists", tmp_path, *more)
-        assert done.returncode == 2
-        assert "too few people" in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+    done = run_script(
+        LOOK_ALIKES, world / "wide", world / "faces", "--lists", tmp_path,
+        "--groups", world / "groups.csv",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "too few people" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
