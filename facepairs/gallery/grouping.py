@@ -45,14 +45,10 @@ class Earlier:
     Attributes:
         person: Name of the person of a face.
         refused: People that a face does not show.
-        taken: Names that no new person gets, since a correction may be about them.
-        notes: Corrections that could not be made, in words.
     """
 
     person: dict[FaceKey, str] = field(default_factory=dict)
     refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
-    taken: frozenset[str] = frozenset()
-    notes: tuple[str, ...] = ()
 
     def keys_of(self, faces: Sequence[HeapFace]) -> list[FaceKey]:
         """Return each face's key here: the box that it overlaps most, else its own."""
@@ -135,7 +131,7 @@ class Groups:
         expected: The errors to expect.
         similar: Pairs of people who may be one, the most similar first.
         refused: For each face, the people that it was said not to show.
-        notes: Corrections that could not be made, in words.
+        notes: Warnings, in words.
     """
 
     heap: Heap
@@ -257,7 +253,8 @@ def group_faces(
     expected = choose_cut(errors.grouping, merges, start, precision, errors.measured_on)
     label = merges.labels(expected.cut)
     names = dict(zip(label[: len(known)].tolist(), known, strict=True))
-    person = _names(label[start], names, earlier.taken)
+    taken = frozenset().union(earlier.person.values(), *earlier.refused.values())
+    person = _names(label[start], names, taken)
     return Groups(
         heap=heap,
         person=person,
@@ -265,7 +262,6 @@ def group_faces(
         expected=expected,
         similar=_similar(merges, expected.cut, start, person),
         refused=refused,
-        notes=earlier.notes,
     )
 
 
@@ -340,8 +336,7 @@ def _names(label: Ints, known: dict[int, str], taken: frozenset[str]) -> tuple[s
     size = np.bincount(label)
     names = dict(known)
     numbers = (NEW_PERSON.format(number) for number in count(1))
-    used = taken.union(known.values())
-    free = (name for name in numbers if name not in used)
+    free = (name for name in numbers if name not in taken)
     for group in np.argsort(-size, kind="stable").tolist():  # the largest first
         if size[group] > 1 and group not in names:
             names[group] = next(free)

@@ -73,12 +73,6 @@ def test_a_face_that_is_found_a_little_elsewhere_keeps_its_name():
     assert group_faces(heap, ERRORS, earlier=earlier).person == ("Ann", "Bob", "")
 
 
-def test_a_name_that_a_correction_is_about_goes_to_nobody_new():
-    earlier = Earlier(taken=frozenset({"person_0001", "person_0003"}))
-    names = group_faces(heap_of([0, 0, 0, 1, 1]), ERRORS, earlier=earlier).people
-    assert list(names) == ["person_0002", "person_0004"]
-
-
 def test_people_who_get_one_name_become_one():
     heap = heap_of([0, 0, 1, 1, 2, 2])
     groups = group_faces(heap, ERRORS)
