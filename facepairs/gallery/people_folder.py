@@ -17,7 +17,8 @@ out: folders within a person's folder do not count.
 import csv
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -253,22 +254,13 @@ def _free_name(used: dict[str, str], folder: str, photo: str, face: int = 1) -> 
     """Return a file in a folder that no other photo has."""
     path = Path(printable(photo))
     stem, suffix = (path.stem, path.suffix) if face == 1 else (f"{path.stem}_face{face}", ".jpg")
-    long = "_".join(path.parent.parts)
-    content = f"{photo}\0{face}"
-    for name in _candidates(stem, suffix, long):
-        file = f"{folder}/{name}"
+    content, extra = f"{photo}\0{face}", ""
+    for number in count(2):
+        file = f"{folder}/{stem}{extra}{suffix}"
         if used.setdefault(file.casefold(), content) == content:
-            return file
-    raise AssertionError
-
-
-def _candidates(stem: str, suffix: str, folder: str) -> Iterator[str]:
-    yield f"{stem}{suffix}"
-    number = 1
-    while True:
-        extra = f"_{number}" if number > 1 else ""
-        yield f"{folder}_{stem}{extra}{suffix}"
-        number += 1
+            break
+        extra = f"_{number}"
+    return file
 
 
 def _write_photo(source: Path, face: HeapFace | None, target: Path, copy: bool) -> str:

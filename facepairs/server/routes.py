@@ -62,7 +62,6 @@ class ApiRoute:
 ROUTES = (
     ApiRoute("GET", "/v1/model", Service.model),
     ApiRoute("POST", "/v1/verify", Service.verify),
-    ApiRoute("POST", "/v1/verify-batch", Service.verify_batch),
     ApiRoute("POST", "/v1/detect", Service.detect),
     ApiRoute("POST", "/v1/embed", Service.embed),
     ApiRoute("POST", "/v1/compare", Service.compare),

@@ -60,13 +60,6 @@ class VerifyRequest(Options, frozen=True, kw_only=True):
     right_face: Position | None = None
 
 
-class BatchRequest(Options, frozen=True, kw_only=True):
-    """Pairs of photos: the first of `left` with the first of `right`, and so on."""
-
-    left: Photos
-    right: Photos
-
-
 class CompareRequest(Options, frozen=True, kw_only=True):
     """Two embeddings of /v1/embed."""
 
@@ -164,20 +157,6 @@ class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str
     schema: int
     description: Rows | None = None
-
-
-class PairResult(Struct, frozen=True, omit_defaults=True):
-    """A verdict or an error."""
-
-    result: VerifyResult | None = None
-    error: ErrorDetail | None = None
-
-
-class BatchResult(Struct, frozen=True):
-    """What each pair gave, in their order."""
-
-    results: list[PairResult]
-    model: str
 
 
 class DetectResult(Struct, frozen=True):

@@ -7,14 +7,13 @@ import numpy as np
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.errors import BadData, BadImage, NotEnrolled
+from facepairs.errors import BadData, NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
-from facepairs.support.words import counted
 from facepairs.verification.loading import model_name, source_note
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
@@ -40,7 +39,6 @@ class Service:
         max_photo_bytes: int,
     ) -> None:
         self.verifier = verifier
-        self._default_point = verifier.operating_point()
         self._gallery = gallery
         self._writable = writable
         self.max_photo_bytes = max_photo_bytes
@@ -48,7 +46,7 @@ class Service:
 
     def model(self) -> schema.ModelResult:
         """Describe the model."""
-        bundle, point = self.verifier.bundle, self._default_point
+        bundle, point = self.verifier.bundle, self.verifier.operating_point()
         gallery = None if self._gallery is None else "write" if self._writable else "read"
         return schema.ModelResult(
             model=self._model,
@@ -70,29 +68,6 @@ class Service:
         right = self._face(request.right, "right", request.right_face)
         verdict = self.verifier.verify_faces(left, right, point, request.prior)
         return self._verdict(verdict, request.describe)
-
-    def verify_batch(self, request: schema.BatchRequest) -> schema.BatchResult:
-        """Compare pairs of photos; a pair that cannot be compared has an error."""
-        point = self._point(request)
-        if len(request.left) != len(request.right):
-            raise BadData(
-                f"{counted(len(request.left), 'photo')} left and {len(request.right)} right make "
-                "no pairs; send as many of each"
-            )
-        results = []
-        for number, (left, right) in enumerate(zip(request.left, request.right, strict=True), 1):
-            try:
-                faces = (
-                    self._face(left, f"left photo {number}"),
-                    self._face(right, f"right photo {number}"),
-                )
-            except BadImage as error:
-                detail = schema.ErrorDetail(error.kind, str(error))
-                results.append(schema.PairResult(error=detail))
-                continue
-            verdict = self.verifier.verify_faces(*faces, point, request.prior)
-            results.append(schema.PairResult(self._verdict(verdict, request.describe)))
-        return schema.BatchResult(results, self._model)
 
     def compare(self, request: schema.CompareRequest) -> schema.VerifyResult:
         """Compare two embeddings."""
@@ -184,10 +159,7 @@ class Service:
 
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)
-        wishes = (request.threshold, request.max_fmr, request.balanced)
-        if wishes == (None, None, False):
-            return self._default_point
-        return self.verifier.operating_point(*wishes)
+        return self.verifier.operating_point(request.threshold, request.max_fmr, request.balanced)
 
     def _vector(self, values: list[float], name: str) -> Any:
         vector = np.array(values, np.float32)

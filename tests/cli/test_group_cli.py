@@ -76,7 +76,7 @@ def test_a_heap_becomes_a_folder_of_people(heap, grouped):
     assert result["expected"]["precision"] >= 0.99
     assert files_below(out) == {
         *("faces.csv", "people.html"),
-        *(f"person_0001/{name}.jpg" for name in ("a0", "a1", "trip1_a0", "trip1_a1")),
+        *(f"person_0001/{name}.jpg" for name in ("a0", "a1", "a0_2", "a1_2")),
         *(f"person_0002/{name}.jpg" for name in ("b0", "b1", "party_face2")),
         "_apart/one_photo/c.jpg",
         "_apart/no_face/wall.png",

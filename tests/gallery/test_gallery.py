@@ -310,20 +310,6 @@ def test_days_to_forget_after_are_checked(gallery):
             gallery.add("Ann", [], forget_after=days)
 
 
-def test_export_has_names_and_embeddings(gallery, verifier, photos, tmp_path):
-    assert gallery.export(tmp_path / "x.npz") == 15
-    with np.load(tmp_path / "x.npz") as arrays:
-        assert arrays["name"].tolist() == [f"P{k // 3}" for k in range(15)]
-        rows = verifier.embed(
-            [path for k in range(5) for path in sorted((photos / f"P{k}").iterdir())]
-        )
-        assert np.allclose(np.sort(arrays["vector"] @ rows[4]), np.sort(rows @ rows[4]), atol=3e-3)
-        assert len(set(arrays["sha256"].tolist())) == 15
-        assert str(arrays["model"]) == gallery.model.sha256
-    if os.name == "posix":
-        assert (tmp_path / "x.npz").stat().st_mode & 0o777 == 0o600
-
-
 def test_check_says_if_others_may_read_it(gallery):
     assert gallery.check() == []
     if os.name == "posix":
