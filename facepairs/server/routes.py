@@ -64,7 +64,6 @@ ROUTES = (
     ApiRoute("POST", "/v1/verify", Service.verify),
     ApiRoute("POST", "/v1/detect", Service.detect),
     ApiRoute("POST", "/v1/embed", Service.embed),
-    ApiRoute("POST", "/v1/compare", Service.compare),
     ApiRoute("GET", "/v1/people", Service.people),
     ApiRoute("POST", "/v1/people", Service.enrol),
     ApiRoute("DELETE", "/v1/people/{name}", Service.forget),

@@ -25,9 +25,6 @@ Position = Annotated[
 ]  # fmt: skip
 Score = Annotated[float, Meta(description="Accept from this score on.")]
 Describe = Annotated[bool, Meta(description="Add `description`: the answer in rows of text.")]
-Vector = Annotated[
-    list[float], Meta(min_length=1, max_length=4096, description="An embedding of this model.")
-]
 Rows = Annotated[list[tuple[str, str]], Meta(description="The answer in words, by row.")]
 
 
@@ -58,13 +55,6 @@ class VerifyRequest(Options, frozen=True, kw_only=True):
     right: Photo
     left_face: Position | None = None
     right_face: Position | None = None
-
-
-class CompareRequest(Options, frozen=True, kw_only=True):
-    """Two embeddings of /v1/embed."""
-
-    left: Vector
-    right: Vector
 
 
 class DetectRequest(Request, frozen=True, kw_only=True):
@@ -138,10 +128,10 @@ class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FacesResult(Struct, frozen=True):
-    """The face of each photo; null where vectors were compared."""
+    """The face of each photo."""
 
-    left: FaceResult | None
-    right: FaceResult | None
+    left: FaceResult
+    right: FaceResult
 
 
 class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):

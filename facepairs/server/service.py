@@ -1,13 +1,12 @@
 """What the server does with a request that was read and checked: no HTTP here."""
 
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.errors import BadData, NotEnrolled
+from facepairs.errors import NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.photo import open_photo
@@ -17,8 +16,6 @@ from facepairs.support.html import data_url
 from facepairs.verification.loading import model_name, source_note
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
-
-UNIT = 1e-3  # how far an embedding's length may be from 1
 
 
 class Service:
@@ -67,14 +64,6 @@ class Service:
         left = self._face(request.left, "left", request.left_face)
         right = self._face(request.right, "right", request.right_face)
         verdict = self.verifier.verify_faces(left, right, point, request.prior)
-        return self._verdict(verdict, request.describe)
-
-    def compare(self, request: schema.CompareRequest) -> schema.VerifyResult:
-        """Compare two embeddings."""
-        point, verifier = self._point(request), self.verifier
-        left, right = (self._vector(request.left, "left"), self._vector(request.right, "right"))
-        score = float(verifier.compare(left[None], right[None])[0])
-        verdict = Verdict.of(verifier.bundle, score, point, request.prior)
         return self._verdict(verdict, request.describe)
 
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
@@ -160,17 +149,6 @@ class Service:
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)
         return self.verifier.operating_point(request.threshold, request.max_fmr, request.balanced)
-
-    def _vector(self, values: list[float], name: str) -> Any:
-        vector = np.array(values, np.float32)
-        width = self.verifier.scorer.width
-        if len(vector) != width:
-            raise BadData(f"{name}: {len(vector)} numbers, but embeddings have {width}")
-        unit = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
-        length = float(np.linalg.norm(vector))
-        if not np.isfinite(length) or (unit and abs(length - 1) > UNIT):
-            raise BadData(f"{name}: its length is {length:.4g}, not 1; send /v1/embed's numbers")
-        return vector
 
     def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
         values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}

@@ -53,15 +53,6 @@ def gallery(tmp_path, verifier, photos):
         yield gallery
 
 
-def test_a_gallery_that_was_asked_while_it_was_empty_takes_people(tmp_path, verifier, photos):
-    photo = photos / "P0" / "0.png"
-    with Gallery(tmp_path / "new", verifier, write=True) as gallery:
-        with pytest.raises(NotEnrolled):
-            gallery.identify(photo)
-        assert gallery.add("Ann", [photo], any_quality=True).enrolled == 1
-        assert gallery.identify(photo).candidates[0].name == "Ann"
-
-
 def test_a_visitor_whose_time_is_over_is_enrolled_again(tmp_path, verifier, photos):
     visitor = photos / "P0" / "0.png"
     with Gallery(tmp_path / "g", verifier, write=True) as gallery:
@@ -294,14 +285,6 @@ def test_names_are_composed_unicode(gallery, photos, tmp_path):
     for missing in (gallery.remove, lambda name: gallery.verify_as(name, photos / "P0/0.png")):
         with pytest.raises(NotEnrolled, match="nobody is called Bé"):
             missing("Bé")
-
-
-def test_nobody_to_identify(tmp_path, verifier):
-    with (
-        Gallery(tmp_path / "g", verifier, write=True) as gallery,
-        pytest.raises(NotEnrolled, match="holds nobody"),
-    ):
-        gallery.identify(picture(0))
 
 
 def test_days_to_forget_after_are_checked(gallery):
