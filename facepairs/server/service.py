@@ -1,6 +1,5 @@
 """What the server does with a request that was read and checked: no HTTP here."""
 
-
 import msgspec
 import numpy as np
 
