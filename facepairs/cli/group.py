@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 EXAMPLE = """\b
 Examples:
   facepairs group holidays/ people
-  facepairs group holidays/ faces.csv --precision 0.999
+  facepairs group holidays/ people --gallery known.gallery
+  facepairs group holidays/ faces.csv --precision 0.999 --labels people.csv
 """
 SCHEMA = 1
 
@@ -30,6 +31,14 @@ def group(
         float, Option(help="Share of joined pairs of faces that shall show one person.")
     ] = 0.99,
     bundle: Bundle = "default",
+    gallery: Annotated[
+        str | None, Option(help="Gallery that gives the names of people who are enrolled.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        Option(help="CSV file photo,person: measure how well the groups agree with it."),
+    ] = None,
+    copy: Annotated[bool, Option("--copy", help="Copy photos instead of linking them.")] = False,
     json: Json = False,
 ) -> None:
     """Sort a heap of photos by people, with errors that are known.
@@ -44,15 +53,30 @@ def group(
 
     Grouping again into the same folder keeps its people, adds new photos to them, and makes the
     corrections of its corrections.csv (correction,person,to: merge, split or name), which the page
-    helps to write.
+    helps to write; they move to corrected.csv. With --labels, the most prominent face of a photo
+    counts, and intervals of 95 % over people are printed.
     """
     from facepairs.gallery.group import group as group_heap
 
-    groups = group_heap(heap, out, bundle, precision=precision)
+    groups = group_heap(heap, out, bundle, precision=precision, gallery=gallery, copy=copy)
     log_first([f"warning: {note}" for note in groups.notes])
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
-    print_result(json, values, _rows(groups))
+    rows = _rows(groups)
+    if labels:
+        import msgspec
+
+        from facepairs.evaluation.grouping import agreement_with_labels
+
+        group_of = dict.fromkeys(groups.heap.photos, "") | {
+            face.photo: name
+            for face, name in zip(groups.faces, groups.person, strict=True)
+            if face.number == 1
+        }
+        agreement = agreement_with_labels(labels, group_of)
+        rows += agreement.rows()
+        values["agreement"] = msgspec.to_builtins(agreement)
+    print_result(json, values, rows)
     log(f"written: {out}")
 
 

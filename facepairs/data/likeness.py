@@ -1,11 +1,6 @@
-"""What embeddings say about a folder of faces: wrong people, copies, one person in two folders.
+"""What embeddings say about a folder of faces: copies, and one person in two folders.
 
 Measured with the default model on LFW, whose people it has not seen.
-
-Wrong people: a photo stands out where it is unlike the others of its folder although they are alike
-among themselves. OTHERS_WEIGHT and STANDS_OUT were chosen on the 90 folders of View 1 training
-people: with 3 % of the photos exchanged for other people's, 84 % of those are found, and 88 % of
-the photos found are such. On View 1's 272 folders of test people: 79 % and 85 %.
 
 One person in several folders: of 486,000 pairs of people 7 are above SAME_PERSON; of all 16.5
 million pairs 12 are above the limit for so many, and 10 of these are one person under two names, or
@@ -26,11 +21,6 @@ import numpy.typing as npt
 from facepairs.data.findings import Finding, make_finding, shorten
 from facepairs.data.index import FaceIndex
 
-MIN_PHOTOS = 3  # in a folder: of two photos that differ, neither is the wrong one
-MAX_OTHERS = 20  # photos of its folder that a photo is compared with
-OTHERS_WEIGHT = 0.25
-STANDS_OUT = 3.0  # in log odds
-
 COPY = 0.993
 SAME_BYTES = 0.999999  # reported as duplicates
 SAME_PERSON = 0.96
@@ -41,29 +31,25 @@ SAMPLE = 1000  # people
 BLOCK = 256  # rows compared with all others at once
 
 Embeddings = npt.NDArray[np.float32]
-Indices = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def likeness_findings(
-    index: FaceIndex, embeddings: Embeddings, scale: float, offset: float
+    index: FaceIndex, embeddings: Embeddings, mislabelled: Iterable[int]
 ) -> Iterator[Finding]:
     """Yield photos in a wrong folder, copies within a folder, and folders of one person.
 
     Args:
         index: The photos.
         embeddings: float32[N, D], rows of length 1, or of NaN for photos that cannot be used.
-        scale: The log odds that two photos with the score s, the product of their rows, show one
-            person are `scale * s + offset`.
-        offset: See `scale`.
+        mislabelled: Photos in a wrong folder, if the model tells these people apart.
     """
     means = mean_faces(index, embeddings)
     if not tells_apart(means):
         reason = "most of these people look alike to the included model, as drawings do"
         yield make_finding("labels_unchecked", [], reason=reason)
         return
-    for image in find_mislabelled(index, embeddings, scale, offset):
-        yield make_finding("mislabelled", [index.name(int(image))])
+    for image in mislabelled:
+        yield make_finding("mislabelled", [index.name(image)])
     yield from _copies(index, embeddings)
     yield from _same_people(index, embeddings, means)
 
@@ -139,72 +125,3 @@ def _groups(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
         group = group_of.get(left, {left}) | group_of.get(right, {right})
         group_of |= dict.fromkeys(group, group)
     return sorted({min(group): sorted(group) for group in group_of.values()}.values())
-
-
-def find_mislabelled(
-    index: FaceIndex, embeddings: Embeddings, scale: float, offset: float
-) -> Indices:
-    """Return the photos that probably show another person than the rest of their folder.
-
-    Arguments as for `likeness_findings`.
-
-    Returns:
-        Numbers of photos, rising.
-    """
-    left, right = pairs_within_folders(index, np.isfinite(embeddings[:, 0]))
-    score = np.concatenate(
-        [
-            (embeddings[left[at : at + BLOCK]] * embeddings[right[at : at + BLOCK]]).sum(axis=1)
-            for at in range(0, len(left), BLOCK)
-        ]
-        or [np.zeros(0)]
-    )
-    log_odds = scale * np.clip(score, -1, 1).astype(np.float64) + offset
-    return np.flatnonzero(_standing_out(index, left, right, log_odds) > STANDS_OUT)
-
-
-def pairs_within_folders(
-    index: FaceIndex, usable: npt.NDArray[np.bool_]
-) -> tuple[Indices, Indices]:
-    """Return the pairs that tell whose photos stand out: two int64[P] of image numbers.
-
-    In folders of MIN_PHOTOS or more, each photo is paired with all others of its folder, or with
-    about MAX_OTHERS spread over it.
-    """
-    left, right = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for person in range(len(index.people)):
-        images = index.images_of(person)
-        photos = images.start + np.flatnonzero(usable[images.start : images.stop])
-        if len(photos) >= MIN_PHOTOS:
-            first, second = _circle(len(photos), MAX_OTHERS // 2)
-            left.append(photos[first])
-            right.append(photos[second])
-    return np.concatenate(left), np.concatenate(right)
-
-
-def _circle(count: int, steps: int) -> tuple[Indices, Indices]:
-    """Pair each place of a circle with those at up to `steps` distances in both directions."""
-    distances = np.unique(np.linspace(1, count // 2, min(steps, count // 2)).astype(np.int64))
-    left = np.tile(np.arange(count), len(distances))
-    right = (left + np.repeat(distances, count)) % count
-    once = np.unique(np.sort([left, right], axis=0), axis=1)  # half a circle comes from both ends
-    return once[0], once[1]
-
-
-def _standing_out(index: FaceIndex, left: Indices, right: Indices, log_odds: Floats) -> Floats:
-    """Return how much each photo stands out of its folder: float64[N], -inf without pairs."""
-
-    def sums(of: Indices, size: int) -> Floats:
-        """Return the log odds of all pairs and their number: float64[2, size]."""
-        weights = (log_odds, np.ones(len(of)))
-        return np.array([np.bincount(of, weight, size) for weight in weights], np.float64)
-
-    photos = len(index)
-    own, own_pairs = sums(left, photos) + sums(right, photos)
-    folder, folder_pairs = sums(index.person_of[left].astype(np.int64), len(index.people))
-    rest, rest_pairs = folder[index.person_of] - own, folder_pairs[index.person_of] - own_pairs
-    known = (own_pairs > 0) & (rest_pairs > 0)
-    value = np.full(photos, -np.inf)
-    value[known] = OTHERS_WEIGHT * (rest / np.maximum(rest_pairs, 1))[known]
-    value[known] -= own[known] / own_pairs[known]
-    return value

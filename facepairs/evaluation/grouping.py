@@ -1,4 +1,4 @@
-"""Errors of groups of faces whose people are known.
+"""Errors of groups of faces whose people are known, and how well groups agree with labels.
 
 Everything follows from cells: how many faces of one person are in one group. Intervals come from
 drawing people again; a pair of strangers counts as often as both are drawn, multiplied.
@@ -6,17 +6,22 @@ drawing people again; a pair of strangers counts as often as both are drawn, mul
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.rates import ErrorTable, GroupErrors
-from facepairs.errors import NotEnough
+from facepairs.bundles.rates import ErrorTable, GroupErrors, Rate
+from facepairs.data.pairs import csv_rows
+from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.fitting import measured_rates
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import draw_people
+from facepairs.evaluation.metrics.intervals import TAILS, draw_people
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.verification.linkage import average_linkage, unit_rows
+from facepairs.verification.pairs_file import printable
 
 DRAWS = 200
 CUTS = 120  # heights at which grouping is measured
@@ -106,3 +111,117 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
         linked=measured_rates(shares, round(pairs[0, 0]), people_pairs),
         mixed=tuple(np.minimum(1, mixed / np.maximum(1, group_pairs)).round(10).tolist()),
     )
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How well groups agree with people.
+
+    Attributes:
+        faces: Number of faces whose person is known.
+        people: Number of these people.
+        mixed_groups: Number of groups of more than one of them.
+        figures: Shares from 0 to 1 with intervals of 95 % over people, by name: precision, recall
+            and F1 of pairs of faces; means over faces (B³); the harmonic mean of homogeneity and
+            completeness (V-measure). None where nothing can be measured.
+
+    References:
+        Bagga and Baldwin, "Entity-Based Cross-Document Coreferencing Using the Vector Space Model",
+        1998. Rosenberg and Hirschberg, "V-Measure", 2007.
+    """
+
+    faces: int
+    people: int
+    mixed_groups: int
+    figures: dict[str, Rate | None]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the figures in rows of text."""
+        rows = [("labels", f"{self.faces:,} faces of {self.people:,} people")]
+        for name, rate in self.figures.items():
+            text = "none" if rate is None else f"{rate.value:.4f} ({_interval(rate)})"
+            rows.append((name.replace("_", " "), text))
+        return [*rows, ("mixed groups", f"{self.mixed_groups:,}")]
+
+
+def _interval(rate: Rate) -> str:
+    low, high = rate.interval
+    return f"{low:.4f} to {high:.4f}"
+
+
+def agreement_with_labels(path: Path, group_of: dict[str, str]) -> Agreement:
+    """Measure how well groups agree with a CSV file of the columns photo and person.
+
+    Args:
+        path: The file; photos may be missing in it.
+        group_of: The group of each photo, "" for one of its own.
+
+    Raises:
+        BadData: The file cannot be read, or has a photo that there is not.
+        NotEnough: It has no photo.
+    """
+    groups = {printable(photo): group or f"/{photo}" for photo, group in group_of.items()}
+    label: dict[str, str] = {}
+    for line, row in csv_rows(path, ("photo", "person")):
+        photo = row["photo"]
+        if photo not in groups:
+            raise BadData(f"{path}: line {line}: {photo!r} is no photo of this heap")
+        label[photo] = row["person"]
+    if not label:
+        raise NotEnough(f"{path}: has no photo; give the person of some")
+    return agreement(list(label.values()), [groups[photo] for photo in label])
+
+
+def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
+    """Measure how well groups agree with people.
+
+    Args:
+        person: [N] names or numbers, whom each face shows; at least one.
+        group: [N] names or numbers, the group of each face.
+    """
+    cells = Cells.of(person, group)
+    values = _figures(cells, np.ones(cells.people))
+    draws = [_figures(cells, draw_people(cells.people, draw)) for draw in range(DRAWS)]
+    rates: dict[str, Rate | None] = {}
+    for name, value in values.items():
+        column = np.array([draw[name] for draw in draws])
+        known = column[~np.isnan(column)]
+        low, high = np.percentile(known, TAILS).tolist() if len(known) else (0.0, 1.0)
+        interval = (min(low, value), min(1.0, max(high, value)))
+        rates[name] = None if np.isnan(value) else Rate(value, interval)
+    return Agreement(int(cells.count.sum()), cells.people, cells.mixed_groups(), rates)
+
+
+def _figures(cells: Cells, drawn: Floats) -> dict[str, float]:
+    genuine, joined, _, mixed = cells.pairs(drawn)
+    faces = drawn[cells.person] * cells.count
+    in_group = cells.count / np.bincount(cells.group, cells.count)[cells.group]
+    of_person = cells.count / np.bincount(cells.person, cells.count)[cells.person]
+    pair = (_ratio(joined, joined + mixed), _ratio(joined, genuine))
+    total = float(faces.sum())
+    b3 = (_ratio(float(faces @ in_group), total), _ratio(float(faces @ of_person), total))
+    joint = _entropy(faces)
+    groups, people = (_entropy(np.bincount(side, faces)) for side in (cells.group, cells.person))
+    homogeneity = 1 - _ratio(joint - groups, people, 0.0)
+    completeness = 1 - _ratio(joint - people, groups, 0.0)
+    return {
+        "pair_precision": pair[0],
+        "pair_recall": pair[1],
+        "pair_f1": _harmonic(*pair),
+        "b3_precision": b3[0],
+        "b3_recall": b3[1],
+        "b3_f1": _harmonic(*b3),
+        "v_measure": _harmonic(homogeneity, completeness),
+    }
+
+
+def _ratio(part: float, whole: float, otherwise: float = np.nan) -> float:
+    return float(part / whole) if whole > 0 else otherwise
+
+
+def _harmonic(one: float, other: float) -> float:
+    return _ratio(2 * one * other, one + other, one + other)
+
+
+def _entropy(count: npt.NDArray[Any]) -> float:
+    share = count[count > 0] / count.sum()
+    return float(-(share * np.log(share)).sum())

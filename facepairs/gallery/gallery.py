@@ -30,13 +30,11 @@ from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
-from facepairs.gallery.vectors import STORED, Compare, Vectors
+from facepairs.gallery.vectors import Compare, Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support import console
-from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import batches, thread_map
-from facepairs.support.places import check_output_file
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, model_name
@@ -409,34 +407,6 @@ class Gallery:
     def check(self) -> list[str]:
         """Return what is wrong: damage, or that others may read the file."""
         return self.store.problems()
-
-    def export(self, out: Path | str) -> int:
-        """Write names and embeddings as .npz, for other search engines; return the photos' number.
-
-        The arrays are `name` (str[N]), `vector` (float16[N, D]), `sha256` (str[N], of the photos),
-        `added` (int64[N], seconds since 1970) and `model` (the network's SHA-256). Only the owner
-        may read the file. Open it with `numpy.load(OUT)`.
-
-        Raises:
-            BadData: The file cannot be written, or is something else than an export.
-        """
-        check_output_file(Path(out), mark=b"sha256.npy")
-        rows = sorted(self.store.rows())
-        names, digests, blobs, added = zip(*rows, strict=True) if rows else ((),) * 4
-        model = self.store.model()
-        width = model.width if model else 0
-        with temporary_beside(Path(out)) as place:
-            place.touch(0o600)
-            with open(place, "wb") as handle:
-                np.savez(
-                    handle,
-                    name=np.array(names, np.str_),
-                    vector=np.frombuffer(b"".join(blobs), STORED).reshape(len(rows), width),
-                    sha256=np.array([digest.hex() for digest in digests], np.str_),
-                    added=np.array(added, np.int64),
-                    model=np.array(model.sha256 if model else ""),
-                )
-        return len(rows)
 
     def vectors(self) -> Vectors:
         """Return the embeddings as the file has them now."""

@@ -34,6 +34,7 @@ def group(
     *,
     precision: float = PRECISION,
     gallery: Path | str | None = None,
+    copy: bool = False,
 ) -> Groups:
     """Find all faces of all photos below a folder, and group them by people.
 
@@ -52,6 +53,7 @@ def group(
             model.
         precision: Share of joined pairs of faces that shall show one person, in (0, 1).
         gallery: Gallery that gives the names of people that are enrolled.
+        copy: Write copies of photos instead of hard links.
 
     Raises:
         BadData: The heap holds no photo, or lacks one of an earlier call; or `out` cannot be
@@ -91,7 +93,7 @@ def group(
         if known is not None:
             groups = name_people(groups, known)
     if target is not None:
-        write_people_folder(groups, target)
+        write_people_folder(groups, target, copy)
     return groups
 
 

@@ -5,7 +5,7 @@ measured of the model, so the height up to which faces are grouped follows from 
 from how many pairs of strangers it may hold, and how many pairs of faces a height would join.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,6 +29,10 @@ ROWS = 4096  # faces compared with all people at a time
 # Faces of one photo are alike: of 1,726 such pairs of LFW .8 % are within a distance of .06, and of
 # random strangers .02 %. So they are apart, unless two are so near that the photo is a collage.
 COLLAGE_FMR = 1e-5
+# In a large heap more of the wrong pairs meet in one group, so fewer groups are mixed per pair of
+# groups: in parts of LFW from 200 photos to all 13,233, and at cuts from .06 to .09, their share
+# falls with the number of people to the power of .22 to .33.
+MIXED_FALLS = 0.3
 SUGGESTED = 100  # pairs of people
 SAME_FACE = 0.25  # overlap with an earlier box; a square of half or twice the area has .5
 Box = tuple[int, int, int]
@@ -45,34 +49,22 @@ class Earlier:
     Attributes:
         person: Name of the person of a face.
         refused: People that a face does not show.
-        taken: Names that no new person gets, since a correction may be about them.
-        notes: Corrections that could not be made, in words.
     """
 
     person: dict[FaceKey, str] = field(default_factory=dict)
     refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
-    taken: frozenset[str] = frozenset()
-    notes: tuple[str, ...] = ()
 
     def keys_of(self, faces: Sequence[HeapFace]) -> list[FaceKey]:
         """Return each face's key here: the box that it overlaps most, else its own."""
         boxes: dict[str, list[Box]] = defaultdict(list)
         for photo, box in dict.fromkeys((*self.person, *self.refused)):
             boxes[photo].append(box)
-        keys = [(printable(face.photo), face.box) for face in faces]
-        pairs = [
-            (share, at, (photo, known))
-            for at, (photo, box) in enumerate(keys)
-            for known in boxes.get(photo, ())
-            if (share := overlap(box, known)) >= SAME_FACE
-        ]
-        found: dict[int, FaceKey] = {}
-        used: set[FaceKey] = set()
-        for _, at, key in sorted(pairs, reverse=True):
-            if at not in found and key not in used:
-                found[at] = key
-                used.add(key)
-        return [found.get(at, key) for at, key in enumerate(keys)]
+        keys: list[FaceKey] = []
+        for face in faces:
+            photo = printable(face.photo)
+            box = max(boxes[photo], key=lambda one: overlap(face.box, one), default=face.box)
+            keys.append((photo, box if overlap(face.box, box) >= SAME_FACE else face.box))
+        return keys
 
 
 class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +127,7 @@ class Groups:
         expected: The errors to expect.
         similar: Pairs of people who may be one, the most similar first.
         refused: For each face, the people that it was said not to show.
-        notes: Corrections that could not be made, in words.
+        notes: Warnings, in words.
     """
 
     heap: Heap
@@ -158,11 +150,6 @@ class Groups:
     def renamed(self, names: dict[str, str]) -> "Groups":
         """Return groups with other names of people; those that get the same name become one."""
         person = tuple(names.get(name, name) for name in self.person)
-        sizes = [count for name, count in Counter(person).items() if name]
-        joined = sum(count * (count - 1) // 2 for count in sizes)
-        old = self.expected
-        share = old.joined_pairs / max(1, joined)  # as many pairs are wrong, of more
-        low, high = (1 - (1 - end) * share for end in old.precision_interval)
         similar: dict[tuple[str, str], float] = {}
         for pair in self.similar:
             one, other = sorted(names.get(name, name) for name in (pair.one, pair.other))
@@ -172,12 +159,6 @@ class Groups:
             self,
             person=person,
             certainty=certainties(self.heap.embeddings, person),
-            expected=msgspec.structs.replace(
-                old,
-                precision=1 - (1 - old.precision) * share,
-                precision_interval=(low, high),
-                joined_pairs=joined,
-            ),
             similar=tuple(SimilarPeople(*pair, height) for pair, height in similar.items()),
             refused=tuple(frozenset(names.get(one, one) for one in each) for each in self.refused),
         )
@@ -257,7 +238,8 @@ def group_faces(
     expected = choose_cut(errors.grouping, merges, start, precision, errors.measured_on)
     label = merges.labels(expected.cut)
     names = dict(zip(label[: len(known)].tolist(), known, strict=True))
-    person = _names(label[start], names, earlier.taken)
+    taken = frozenset().union(earlier.person.values(), *earlier.refused.values())
+    person = _names(label[start], names, taken)
     return Groups(
         heap=heap,
         person=person,
@@ -265,7 +247,6 @@ def group_faces(
         expected=expected,
         similar=_similar(merges, expected.cut, start, person),
         refused=refused,
-        notes=earlier.notes,
     )
 
 
@@ -310,6 +291,9 @@ def choose_cut(
         )
     at = int(kept[-1])
     groups = merges.groups - int(np.searchsorted(merges.height, errors.cuts[at], side="right"))
+    measured_people = np.sqrt(2 * errors.people_pairs)
+    mixed = errors.mixed[at] * groups * (groups - 1) / 2
+    mixed *= (measured_people / max(1, groups)) ** MIXED_FALLS
     total = int(joined[at])
     rates = float(rate[at]), *errors.linked[at][1:]
     wrong, low, high = (min(total, value * pairs) for value in rates)
@@ -319,7 +303,7 @@ def choose_cut(
         precision_interval=(1 - max(wrong, high) / divisor, 1 - low / divisor),
         joined_pairs=total,
         wrong_pairs=wrong,
-        mixed_people=min(wrong, errors.mixed[at] * groups * (groups - 1) / 2),
+        mixed_people=float(min(wrong, mixed)),
         cut=errors.cuts[at],
         measured_on=measured_on,
     )
@@ -340,8 +324,7 @@ def _names(label: Ints, known: dict[int, str], taken: frozenset[str]) -> tuple[s
     size = np.bincount(label)
     names = dict(known)
     numbers = (NEW_PERSON.format(number) for number in count(1))
-    used = taken.union(known.values())
-    free = (name for name in numbers if name not in used)
+    free = (name for name in numbers if name not in taken)
     for group in np.argsort(-size, kind="stable").tolist():  # the largest first
         if size[group] > 1 and group not in names:
             names[group] = next(free)

@@ -84,10 +84,6 @@ class Identification:
             f"({self.impostor_pairs or 0:,} pairs: {self.point.errors.measured_on})"
         )
 
-    def describe_size(self) -> str:
-        """Return the size of the gallery in words."""
-        return f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}"
-
     def rows(self) -> list[tuple[str, str]]:
         """Return who it is, and the errors to expect, in rows of text."""
         point = self.point
@@ -96,7 +92,10 @@ class Identification:
             ("person", self.words),
             ("errors", self.describe_errors()),
             ("threshold", threshold),
-            ("gallery", self.describe_size()),
+            (
+                "gallery",
+                f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}",
+            ),
             ("photo", self.face.describe()),
         ]
 

@@ -7,7 +7,8 @@
       _apart/no_face/…                 photos without a face
       faces.csv                        every face: photo, box, person, certainty
       people.html                      a page to look through
-      corrections.csv                  what somebody has corrected; read, never written
+      corrections.csv                  what somebody has corrected since; read once
+      corrected.csv                    all corrections that were made
 
 Commands that take a folder of people use the most prominent face of a photo, and leave `_apart`
 out: folders within a person's folder do not count.
@@ -16,8 +17,8 @@ out: folders within a person's folder do not count.
 import csv
 import os
 import shutil
-from collections.abc import Collection, Iterator
-from itertools import chain
+from collections.abc import Collection
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,10 +35,12 @@ from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.places import check_output_file, check_output_folder, is_leftover
 from facepairs.verification.pairs_file import printable
 
-FACES, PAGE, CORRECTED = "faces.csv", "people.html", "corrections.csv"
+FACES, PAGE = "faces.csv", "people.html"
+CORRECTIONS, CORRECTED = "corrections.csv", "corrected.csv"
 APART = "_apart"
 COLUMNS = ("photo", "box", "person", "certainty", "not", "problem", "file")
-CORRECTIONS = ("correction", "person", "to")
+CORRECTION = ("correction", "person", "to")
+WORDS = ("merge", "split", "name")
 BETWEEN = "|"  # names of a cell
 QUALITY = 95
 
@@ -55,15 +58,6 @@ class FaceRow(NamedTuple):
     refused: str = ""
     problem: str = ""
     file: str = ""
-
-
-class Correction(NamedTuple):
-    """A line of corrections; `place` is where it stands, for messages."""
-
-    place: str
-    what: str
-    person: str
-    to: str
 
 
 def is_list(out: Path) -> bool:
@@ -84,7 +78,8 @@ def check_people_folder(out: Path, heap: Path) -> None:
 
 
 def _files_of(folder: Path) -> set[str]:
-    return {FACES, PAGE, CORRECTED, *(row.file for row in _read_rows(folder / FACES) if row.file)}
+    files = (row.file for row in _read_rows(folder / FACES) if row.file)
+    return {FACES, PAGE, CORRECTIONS, CORRECTED, *files}
 
 
 def _read_rows(path: Path) -> list[FaceRow]:
@@ -95,16 +90,16 @@ def read_earlier(out: Path | None, photos: Collection[str]) -> Earlier:
     """Read the people of an earlier output, and correct them.
 
     A folder may hold `corrections.csv` with the columns correction, person and to. `merge,A,B`
-    makes A and B one person A; `split,A,PHOTO` takes a photo from A; `name,A,NAME` renames A. What
-    is done already is left out, so that the file can grow.
+    makes A and B one person A; `split,A,PHOTO` takes a photo from A; `name,A,NAME` renames A. A
+    name that an earlier line has changed still means the same person.
 
     Args:
         out: The earlier output; None or missing for none.
         photos: The photos of the heap.
 
     Raises:
-        BadData: A file cannot be read, or has a photo that the heap lacks: what is written now
-            would drop it.
+        BadData: A file cannot be read; or has a photo that the heap lacks: what is written now
+            would drop it; or a correction names a person or a photo that there is not.
         BadConfig: A name is no name for a folder.
     """
     place = None if out is None else out if is_list(out) else out / FACES
@@ -124,13 +119,10 @@ def read_earlier(out: Path | None, photos: Collection[str]) -> Earlier:
             person[key] = row.person
         if row.refused:
             refused[key] = frozenset(row.refused.split(BETWEEN))
-    corrections = place.with_name(CORRECTED)
-    has_some = place.name == FACES and corrections.exists()
-    lines = _read_corrections(corrections) if has_some else []
-    taken = {*person.values(), *chain(*refused.values())}
-    taken |= {name for one in lines for name in (one.person, one.to)}
-    notes = tuple(_correct(person, refused, lines))
-    return Earlier(person, refused, frozenset(taken), notes)
+    corrections = place.with_name(CORRECTIONS)
+    if place.name == FACES and corrections.exists():
+        _correct(person, refused, corrections)
+    return Earlier(person, refused)
 
 
 def _parse_box(text: str, place: Path) -> tuple[int, int, int]:
@@ -142,47 +134,34 @@ def _parse_box(text: str, place: Path) -> tuple[int, int, int]:
     return left, top, side
 
 
-def _read_corrections(path: Path) -> list[Correction]:
-    found = []
-    for line, row in csv_rows(path, CORRECTIONS):
-        what, name, to = (row[column].strip() for column in CORRECTIONS)
-        if what not in ("merge", "split", "name"):
-            raise BadData(f"{path}: line {line}: correction {what!r}; use merge, split or name")
-        to = folder_name(to) if what == "name" else to
-        found.append(Correction(f"{path}: line {line}", what, name, to))
-    return found
-
-
 def _correct(
-    person: dict[FaceKey, str], refused: dict[FaceKey, frozenset[str]], lines: list[Correction]
-) -> Iterator[str]:
-    """Correct people in place; yield what could not be corrected, unless it is done already."""
-    gone = {one.to if one.what == "merge" else one.person for one in lines if one.what != "split"}
-    for place, what, name, to in lines:
-        faces = [key for key, owner in person.items() if owner == name]
+    person: dict[FaceKey, str], refused: dict[FaceKey, frozenset[str]], path: Path
+) -> None:
+    """Make the corrections of a file in place."""
+    names = {name: name for name in person.values()}  # what people are called by now
+    for line, row in csv_rows(path, CORRECTION):
+        place = f"{path}: line {line}"
+        what, name, to = (row[column].strip() for column in CORRECTION)
+        if what not in WORDS:
+            raise BadData(f"{place}: correction {what!r}; use merge, split or name")
+        for one in (name, to) if what == "merge" else (name,):
+            if one not in names:
+                raise BadData(f"{place}: nobody is called {one!r}; give a name of {FACES}")
+        name = names[name]
         if what == "split":
-            faces = [key for key in faces if key[0] == to and name not in refused.get(key, ())]
-            for key in faces:  # not those that were split before, and merged since
+            on_photo = [key for key in (*person, *refused) if key[0] == to]
+            faces = [key for key in on_photo if person.get(key) == name]
+            if not faces and not any(name in refused.get(key, ()) for key in on_photo):
+                raise BadData(f"{place}: {to!r} is no photo of {name}; see {FACES}")
+            for key in faces:
                 del person[key]
                 refused[key] = refused.get(key, frozenset()) | {name}
-            is_done = any(key[0] == to and names for key, names in refused.items())
-        else:
-            old, new = (to, name) if what == "merge" else (name, to)
-            faces = _rename(person, refused, old, new) if faces else []
-            is_done = new in gone or new in person.values()
-        if not faces and not is_done:
-            yield f"{place}: {what},{name},{to}: nothing to correct"
-
-
-def _rename(
-    person: dict[FaceKey, str], refused: dict[FaceKey, frozenset[str]], name: str, to: str
-) -> list[FaceKey]:
-    """Give all faces of a person to another, or to a new one; return them."""
-    faces = [key for key, owner in person.items() if owner == name]
-    person.update(dict.fromkeys(faces, to))
-    for key, names in refused.items():
-        refused[key] = frozenset(to if one == name else one for one in names)
-    return faces
+            continue
+        old, new = (names[to], name) if what == "merge" else (name, folder_name(to))
+        names |= {one: new for one, now in names.items() if now == old} | {new: new}
+        person |= {key: new for key, owner in person.items() if owner == old}
+        for key, others in refused.items():
+            refused[key] = frozenset(new if one == old else one for one in others)
 
 
 def folder_name(name: str) -> str:
@@ -197,12 +176,13 @@ def folder_name(name: str) -> str:
     return clean
 
 
-def write_people_folder(groups: Groups, out: Path) -> None:
+def write_people_folder(groups: Groups, out: Path, copy: bool = False) -> None:
     """Write people and the list of faces, or the list alone where `out` ends in .csv.
 
     Args:
         groups: The people.
         out: What is written, whole or not at all; an earlier output is replaced.
+        copy: Copy photos instead of linking them.
 
     Raises:
         BadData: It cannot be written.
@@ -220,7 +200,7 @@ def write_people_folder(groups: Groups, out: Path) -> None:
                 written.add(row.file)
                 target = folder / row.file
                 target.parent.mkdir(parents=True, exist_ok=True)
-                problem = _write_photo(groups.heap.root / row.photo, face, target)
+                problem = _write_photo(groups.heap.root / row.photo, face, target, copy)
                 if problem:
                     lost[row.file] = problem
             progress(done, len(plan))
@@ -233,8 +213,11 @@ def write_people_folder(groups: Groups, out: Path) -> None:
         )
         page = render_page(groups)
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
-        if (out / CORRECTED).exists():
-            shutil.copyfile(out / CORRECTED, folder / CORRECTED)
+        corrected = [
+            one.read_bytes() for one in (out / CORRECTED, out / CORRECTIONS) if one.exists()
+        ]
+        if corrected:
+            (folder / CORRECTED).write_bytes(b"\n".join(corrected))
 
 
 def _plan(groups: Groups) -> list[tuple[FaceRow, HeapFace | None]]:
@@ -271,28 +254,21 @@ def _free_name(used: dict[str, str], folder: str, photo: str, face: int = 1) -> 
     """Return a file in a folder that no other photo has."""
     path = Path(printable(photo))
     stem, suffix = (path.stem, path.suffix) if face == 1 else (f"{path.stem}_face{face}", ".jpg")
-    long = "_".join(path.parent.parts)
-    content = f"{photo}\0{face}"
-    for name in _candidates(stem, suffix, long):
-        file = f"{folder}/{name}"
+    content, extra = f"{photo}\0{face}", ""
+    for number in count(2):
+        file = f"{folder}/{stem}{extra}{suffix}"
         if used.setdefault(file.casefold(), content) == content:
-            return file
-    raise AssertionError
+            break
+        extra = f"_{number}"
+    return file
 
 
-def _candidates(stem: str, suffix: str, folder: str) -> Iterator[str]:
-    yield f"{stem}{suffix}"
-    number = 1
-    while True:
-        extra = f"_{number}" if number > 1 else ""
-        yield f"{folder}_{stem}{extra}{suffix}"
-        number += 1
-
-
-def _write_photo(source: Path, face: HeapFace | None, target: Path) -> str:
-    """Link a photo, or cut a face out of it; return why it cannot be read any more, or ""."""
+def _write_photo(source: Path, face: HeapFace | None, target: Path, copy: bool) -> str:
+    """Link, copy or cut out of a photo; return why it cannot be read any more, or ""."""
     try:
-        if face is None:
+        if face is None and copy:
+            shutil.copyfile(source, target)
+        elif face is None:
             _link(source, target)
         else:
             cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)

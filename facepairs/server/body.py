@@ -11,7 +11,6 @@ from starlette.requests import Request
 
 from facepairs.server.answers import RequestProblem
 from facepairs.server.schema import MOST_PHOTOS
-from facepairs.support.validation import did_you_mean
 
 T = TypeVar("T", bound=msgspec.Struct)
 PHOTOS_PER_BODY = 3  # of the largest size: two, in base64
@@ -50,23 +49,16 @@ async def read_request(
     except TimeoutError:
         raise RequestProblem(408, "slow", f"the body did not come within {READ_S:g} s") from None
     except msgspec.ValidationError as error:
-        raise RequestProblem(422, "value", _explain(str(error), kind)) from None
+        raise RequestProblem(422, "value", _explain(str(error))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestProblem(400, "json", f"the body is not JSON: {error}") from None
     raise RequestProblem(415, "type", "send multipart/form-data or application/json")
 
 
-def _explain(problem: str, kind: type[msgspec.Struct]) -> str:
+def _explain(problem: str) -> str:
     """Say in words for those who send requests what msgspec finds wrong with a body."""
-    fields = msgspec.structs.fields(kind)
-    problem, _, place = problem.partition(" - at `$.")
+    problem, _, place = problem.replace("Object ", "the request ").partition(" - at `$.")
     field = place.rstrip("`")
-    if problem.startswith("Object missing required field"):
-        required = " and ".join(one.name for one in fields if one.required)
-        return f"{problem.split('`')[1]} is missing; send {required}"
-    if problem.startswith("Object contains unknown field"):
-        word = problem.split("`")[1]
-        return f"unknown field {word}; {did_you_mean(word, [one.name for one in fields])}"
     if "base64" in problem:
         return (
             f"{field} is neither a file nor base64 (of a data URI the part after the comma); with "

@@ -62,10 +62,8 @@ class ApiRoute:
 ROUTES = (
     ApiRoute("GET", "/v1/model", Service.model),
     ApiRoute("POST", "/v1/verify", Service.verify),
-    ApiRoute("POST", "/v1/verify-batch", Service.verify_batch),
     ApiRoute("POST", "/v1/detect", Service.detect),
     ApiRoute("POST", "/v1/embed", Service.embed),
-    ApiRoute("POST", "/v1/compare", Service.compare),
     ApiRoute("GET", "/v1/people", Service.people),
     ApiRoute("POST", "/v1/people", Service.enrol),
     ApiRoute("DELETE", "/v1/people/{name}", Service.forget),

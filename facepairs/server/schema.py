@@ -25,9 +25,6 @@ Position = Annotated[
 ]  # fmt: skip
 Score = Annotated[float, Meta(description="Accept from this score on.")]
 Describe = Annotated[bool, Meta(description="Add `description`: the answer in rows of text.")]
-Vector = Annotated[
-    list[float], Meta(min_length=1, max_length=4096, description="An embedding of this model.")
-]
 Rows = Annotated[list[tuple[str, str]], Meta(description="The answer in words, by row.")]
 
 
@@ -58,20 +55,6 @@ class VerifyRequest(Options, frozen=True, kw_only=True):
     right: Photo
     left_face: Position | None = None
     right_face: Position | None = None
-
-
-class BatchRequest(Options, frozen=True, kw_only=True):
-    """Pairs of photos: the first of `left` with the first of `right`, and so on."""
-
-    left: Photos
-    right: Photos
-
-
-class CompareRequest(Options, frozen=True, kw_only=True):
-    """Two embeddings of /v1/embed."""
-
-    left: Vector
-    right: Vector
 
 
 class DetectRequest(Request, frozen=True, kw_only=True):
@@ -145,10 +128,10 @@ class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FacesResult(Struct, frozen=True):
-    """The face of each photo; null where vectors were compared."""
+    """The face of each photo."""
 
-    left: FaceResult | None
-    right: FaceResult | None
+    left: FaceResult
+    right: FaceResult
 
 
 class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -164,20 +147,6 @@ class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str
     schema: int
     description: Rows | None = None
-
-
-class PairResult(Struct, frozen=True, omit_defaults=True):
-    """A verdict or an error."""
-
-    result: VerifyResult | None = None
-    error: ErrorDetail | None = None
-
-
-class BatchResult(Struct, frozen=True):
-    """What each pair gave, in their order."""
-
-    results: list[PairResult]
-    model: str
 
 
 class DetectResult(Struct, frozen=True):

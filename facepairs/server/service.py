@@ -1,25 +1,20 @@
 """What the server does with a request that was read and checked: no HTTP here."""
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.errors import BadData, BadImage, NotEnrolled
+from facepairs.errors import NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
-from facepairs.support.words import counted
 from facepairs.verification.loading import model_name, source_note
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
-
-UNIT = 1e-3  # how far an embedding's length may be from 1
 
 
 class Service:
@@ -40,7 +35,6 @@ class Service:
         max_photo_bytes: int,
     ) -> None:
         self.verifier = verifier
-        self._default_point = verifier.operating_point()
         self._gallery = gallery
         self._writable = writable
         self.max_photo_bytes = max_photo_bytes
@@ -48,7 +42,7 @@ class Service:
 
     def model(self) -> schema.ModelResult:
         """Describe the model."""
-        bundle, point = self.verifier.bundle, self._default_point
+        bundle, point = self.verifier.bundle, self.verifier.operating_point()
         gallery = None if self._gallery is None else "write" if self._writable else "read"
         return schema.ModelResult(
             model=self._model,
@@ -69,37 +63,6 @@ class Service:
         left = self._face(request.left, "left", request.left_face)
         right = self._face(request.right, "right", request.right_face)
         verdict = self.verifier.verify_faces(left, right, point, request.prior)
-        return self._verdict(verdict, request.describe)
-
-    def verify_batch(self, request: schema.BatchRequest) -> schema.BatchResult:
-        """Compare pairs of photos; a pair that cannot be compared has an error."""
-        point = self._point(request)
-        if len(request.left) != len(request.right):
-            raise BadData(
-                f"{counted(len(request.left), 'photo')} left and {len(request.right)} right make "
-                "no pairs; send as many of each"
-            )
-        results = []
-        for number, (left, right) in enumerate(zip(request.left, request.right, strict=True), 1):
-            try:
-                faces = (
-                    self._face(left, f"left photo {number}"),
-                    self._face(right, f"right photo {number}"),
-                )
-            except BadImage as error:
-                detail = schema.ErrorDetail(error.kind, str(error))
-                results.append(schema.PairResult(error=detail))
-                continue
-            verdict = self.verifier.verify_faces(*faces, point, request.prior)
-            results.append(schema.PairResult(self._verdict(verdict, request.describe)))
-        return schema.BatchResult(results, self._model)
-
-    def compare(self, request: schema.CompareRequest) -> schema.VerifyResult:
-        """Compare two embeddings."""
-        point, verifier = self._point(request), self.verifier
-        left, right = (self._vector(request.left, "left"), self._vector(request.right, "right"))
-        score = float(verifier.compare(left[None], right[None])[0])
-        verdict = Verdict.of(verifier.bundle, score, point, request.prior)
         return self._verdict(verdict, request.describe)
 
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
@@ -184,21 +147,7 @@ class Service:
 
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)
-        wishes = (request.threshold, request.max_fmr, request.balanced)
-        if wishes == (None, None, False):
-            return self._default_point
-        return self.verifier.operating_point(*wishes)
-
-    def _vector(self, values: list[float], name: str) -> Any:
-        vector = np.array(values, np.float32)
-        width = self.verifier.scorer.width
-        if len(vector) != width:
-            raise BadData(f"{name}: {len(vector)} numbers, but embeddings have {width}")
-        unit = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
-        length = float(np.linalg.norm(vector))
-        if not np.isfinite(length) or (unit and abs(length - 1) > UNIT):
-            raise BadData(f"{name}: its length is {length:.4g}, not 1; send /v1/embed's numbers")
-        return vector
+        return self.verifier.operating_point(request.threshold, request.max_fmr, request.balanced)
 
     def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
         values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}

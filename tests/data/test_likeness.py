@@ -27,7 +27,7 @@ def folder(counts: dict[str, int]) -> tuple[FaceIndex, np.ndarray]:
 
 
 def found(index: FaceIndex, rows: np.ndarray) -> list[tuple[str, tuple[str, ...], str]]:
-    findings = likeness_findings(index, rows, scale=1.0, offset=0.0)
+    findings = likeness_findings(index, rows, ())
     return [(finding.kind, finding.paths, finding.text) for finding in findings]
 
 

@@ -1,4 +1,4 @@
-"""Errors of groups, by definition."""
+"""Errors of groups and their agreement with people: by definition, and against scikit-learn."""
 
 from itertools import combinations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny.bundles import error_table
 
-from facepairs.evaluation.grouping import Cells, measure_grouping
+from facepairs.evaluation.grouping import Cells, agreement, measure_grouping
 from facepairs.evaluation.pair_scores import FaceHeap
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=40)
@@ -42,3 +42,26 @@ def test_strangers_who_are_joined_are_counted_at_every_cut():
     assert shares[0] == 0 < shares[-1]
     assert all(low <= share <= high for share, low, high in found.linked)
     assert found.linked[0][2] > 0  # nothing seen among so few people promises little
+
+
+@given(labels)
+def test_agrees_with_scikit_learn_and_the_definitions(rows):
+    from sklearn.metrics import v_measure_score
+    from sklearn.metrics.cluster import pair_confusion_matrix
+
+    person, group = np.array(rows).T
+    found = agreement(person, group).figures
+    (_, mixed), (missed, joined) = pair_confusion_matrix(person, group) / 2
+    for name, part, whole in (
+        ("pair_precision", joined, joined + mixed),
+        ("pair_recall", joined, joined + missed),
+    ):
+        rate = found[name]
+        assert (rate is None) == (whole == 0)
+        assert rate is None or rate.value == pytest.approx(part / whole)
+    assert found["v_measure"].value == pytest.approx(v_measure_score(person, group))
+    precision = [np.mean(person[group == group[i]] == person[i]) for i in range(len(rows))]
+    assert found["b3_precision"].value == pytest.approx(np.mean(precision))
+    assert all(
+        rate.interval[0] <= rate.value <= rate.interval[1] for rate in found.values() if rate
+    )

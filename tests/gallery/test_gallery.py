@@ -53,15 +53,6 @@ def gallery(tmp_path, verifier, photos):
         yield gallery
 
 
-def test_a_gallery_that_was_asked_while_it_was_empty_takes_people(tmp_path, verifier, photos):
-    photo = photos / "P0" / "0.png"
-    with Gallery(tmp_path / "new", verifier, write=True) as gallery:
-        with pytest.raises(NotEnrolled):
-            gallery.identify(photo)
-        assert gallery.add("Ann", [photo], any_quality=True).enrolled == 1
-        assert gallery.identify(photo).candidates[0].name == "Ann"
-
-
 def test_a_visitor_whose_time_is_over_is_enrolled_again(tmp_path, verifier, photos):
     visitor = photos / "P0" / "0.png"
     with Gallery(tmp_path / "g", verifier, write=True) as gallery:
@@ -296,32 +287,10 @@ def test_names_are_composed_unicode(gallery, photos, tmp_path):
             missing("Bé")
 
 
-def test_nobody_to_identify(tmp_path, verifier):
-    with (
-        Gallery(tmp_path / "g", verifier, write=True) as gallery,
-        pytest.raises(NotEnrolled, match="holds nobody"),
-    ):
-        gallery.identify(picture(0))
-
-
 def test_days_to_forget_after_are_checked(gallery):
     for days in (0, -1, float("nan"), float("inf")):
         with pytest.raises(BadConfig, match="forget-after"):
             gallery.add("Ann", [], forget_after=days)
-
-
-def test_export_has_names_and_embeddings(gallery, verifier, photos, tmp_path):
-    assert gallery.export(tmp_path / "x.npz") == 15
-    with np.load(tmp_path / "x.npz") as arrays:
-        assert arrays["name"].tolist() == [f"P{k // 3}" for k in range(15)]
-        rows = verifier.embed(
-            [path for k in range(5) for path in sorted((photos / f"P{k}").iterdir())]
-        )
-        assert np.allclose(np.sort(arrays["vector"] @ rows[4]), np.sort(rows @ rows[4]), atol=3e-3)
-        assert len(set(arrays["sha256"].tolist())) == 15
-        assert str(arrays["model"]) == gallery.model.sha256
-    if os.name == "posix":
-        assert (tmp_path / "x.npz").stat().st_mode & 0o777 == 0o600
 
 
 def test_check_says_if_others_may_read_it(gallery):

@@ -207,11 +207,11 @@ def test_the_log_has_no_names_and_no_addresses(people, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_after_what_is_in_work(people, number):
     with live_server() as server:
-        photos = [(side, path.read_bytes()) for path in people[:4] for side in ("left", "right")]
+        photos = [("image", path.read_bytes()) for path in people[:4] * 2]
         answers: list[httpx.Response] = []
 
         def ask() -> None:
-            answers.append(httpx.post(f"{server.url}/v1/verify-batch", files=photos, timeout=60))
+            answers.append(httpx.post(f"{server.url}/v1/embed", files=photos, timeout=60))
 
         thread = threading.Thread(target=ask)
         thread.start()

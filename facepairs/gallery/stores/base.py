@@ -257,15 +257,6 @@ class GalleryStore(abc.ABC):
                 vectors.append(names, values)
         return vectors
 
-    def rows(self) -> Iterator[tuple[str, bytes, bytes, int]]:
-        """Yield person, SHA-256, vector and date of enrolment of each live photo."""
-        with self._reading():
-            for name, key, vector, added in self._rows(
-                "SELECT name, sha256, vector, added FROM live"
-            ):
-                digest = self._values.open(key, PHOTO)
-                yield self._name(name), digest, self._values.open(vector, name, key), added
-
     def problems(self) -> list[str]:
         """Return what is wrong: nothing for a gallery as it was written that others cannot read."""
         found, model = self._faults(), self.model()
