@@ -11,6 +11,13 @@ verifier = Verifier.load()  # once; threads may share it
 verifier.operating_point(max_fmr=MAX_FMR)  # stops here if the model cannot promise that
 
 
+@app.errorhandler(400)
+@app.errorhandler(413)
+def explain(error):
+    """Say what to send where a photo is missing or too large."""
+    return {"error": "send two photos, a and b, of at most 20 MB together"}, error.code
+
+
 @app.post("/verify")
 def verify():
     """Return the verdict on the photos a and b."""
@@ -19,4 +26,12 @@ def verify():
         verdict = verifier.verify(a, b, max_fmr=MAX_FMR)
     except BadImage as error:  # no face, or a file that is no photo
         return {"error": str(error)}, 422
-    return {"same": verdict.same, "score": verdict.score, "errors": verdict.point.describe()}
+    faces = {"a": verdict.left, "b": verdict.right}
+    return {
+        "same": verdict.same,
+        "verdict": verdict.words,
+        "probability": verdict.describe_probability(),
+        "score": verdict.score,
+        "errors": verdict.point.describe(),
+        "hints": {name: [hint.text for hint in face.hints] for name, face in faces.items()},
+    }

@@ -92,7 +92,7 @@ def test_it_verifies_searches_enrols_scores_and_checks(core):
     found = {f"{FACES}/{photo['path']}" for photo in json.loads(searched.stdout)["photos"]}
     assert found == set(core.photos[1:])  # all but the photo itself
     assert json.loads(added.stdout)["photos"] == len(core.photos)
-    assert json.loads(named.stdout)["name"] == first.split("/")[1]
+    assert json.loads(named.stdout)["faces"][0]["name"] == first.split("/")[1]
     assert [done.returncode for done in (scored, shown, checked)] == [0, 0, 0]
     assert "all SHA-256 checksums match" in shown.stdout
 

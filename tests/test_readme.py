@@ -165,8 +165,14 @@ def test_the_web_application_answers(photos, address):
     Image.new("RGB", (200, 200), "gray").save(photos / "blank.png")
     blank = (photos / "blank.png").read_bytes()
     assert post(address, a=a, b=blank)[0] == post(address, a=a, b=b"GIF89a")[0] == 422
-    assert post(address, a=a)[0] == 400
-    assert post(address, a=a, b=bytes(20_000_000))[0] == 413
+    values = json.loads(answer[1])
+    assert values["verdict"] == "same person"
+    assert values["probability"]
+    assert values["hints"].keys() == {"a", "b"}
+    for files, status in (({"a": a}, 400), ({"a": a, "b": bytes(20_000_000)}, 413)):
+        refused = post(address, **files)
+        assert refused[0] == status
+        assert json.loads(refused[1])["error"]
 
 
 def test_the_server_answers_what_the_readme_sends(photos):

@@ -36,6 +36,7 @@ LABELS = {
     FILE: "as in the file",
 }
 UNSURE = 2
+MOST_CALIBRATED = 300_000  # pairs of strangers; the included model has more
 LARGE = 0.2  # from here on, "1 in 3" would be too coarse
 
 
@@ -390,11 +391,16 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
     if fmr < least:
         possible = math.ceil(1e4 * least * photos) / 1e4
-        wider = f"give {possible:g} or more, " if possible <= 1 else "give "
+        other = ", such as default" if table.impostor_pairs <= MOST_CALIBRATED else ""
+        wider = f"a max FPIR of {possible:g} or more, " if possible <= 1 else ""
         raise NotEnough(
             f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
             f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
-            f"support {least:.2g} at best; {wider}a threshold, or a model calibrated on more pairs"
+            f"support {least:.2g} at best; give {wider}a threshold, or a model measured on more "
+            f"pairs{other}",
+            "max_fpir",
+            "threshold",
+            "bundle",
         )
     return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
 

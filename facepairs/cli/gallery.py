@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -19,12 +19,13 @@ from facepairs.cli.shared.output import (
     print_result,
     print_rows,
 )
-from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path, warn_of_face
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, photo_path, warn_of_face
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.gallery.enrol import Enrolment
     from facepairs.gallery.gallery import Gallery as OpenGallery
+    from facepairs.gallery.identification import Identification
 
 app = typer.Typer(
     help="Enrol known people once, then ask who a photo shows.",
@@ -46,7 +47,7 @@ Place = Annotated[
     ),
 ]
 Name = Annotated[str, Argument(help="Name of the person.")]
-Photo = Annotated[str, Argument(help="One photo; of several faces, the most prominent counts.")]
+Photo = Annotated[str, Argument(help="One photo.")]
 ForgetAfter = Annotated[
     float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
 ]
@@ -175,30 +176,75 @@ def identify(
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:
-    """Say who of the gallery a photo shows, or: unknown.
+    """Say who of the gallery a photo shows, or: unknown. Of several faces, each has a row.
 
     The threshold rises with the size of the gallery, because every photo in it is another chance
     for a stranger to match. If the model's errors were measured on too few pairs for it, the
     command refuses and says what they support. Exit codes: 0 somebody known, 1 unknown, 2 an error
-    such as no face, 3 no verdict: a face of less than 24 pixels, or a model without known errors.
+    such as no face, 3 no verdict: only faces of less than 24 pixels, or a model without known
+    errors. In JSON, `faces` lists all faces, with numbers from 1 for the most prominent.
     """
     path = photo_path(photo)
     with _open(gallery, bundle) as known:
-        found = known.identify(path, max_fpir, threshold)
-        if found.same_photo is not None:
-            log(_describe_enrolled(found.same_photo))
-        warn_of_face(path, found.face)
+        found = known.identify_faces(path, max_fpir, threshold)
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
-        print_result(json, {**found.to_json(), **values}, found.rows())
-        if not json:
-            print()
-            table = [
-                [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.name]
-                for one in found.candidates
-            ]
-            print_rows([["rank", "score", "match", "name"], *table])
-        note_source(known.verifier, json)
-    raise typer.Exit(EXIT_CODES[found.known])
+    if found[0].same_photo is not None:
+        log(_describe_enrolled(found[0].same_photo))
+    _warn_of_faces(path, found)
+    if json:
+        print_json({**_faces_json(found), **values})
+    elif len(found) == 1:
+        _print_candidates(found[0])
+    else:
+        _print_faces(found)
+    is_known = None if found[0].known is None else any(one.known for one in found)
+    raise typer.Exit(EXIT_CODES[is_known])
+
+
+def _warn_of_faces(path: Path, found: "list[Identification]") -> None:
+    several = len(found) > 1
+    log_first(
+        [
+            f"warning: {path}{f', face {one.face.number}' if several else ''}: {hint.text}"
+            for one in found
+            for hint in one.face.hints
+        ]
+    )
+
+
+def _faces_json(found: "list[Identification]") -> dict[str, Any]:
+    """Return a list of faces, and what is the same for all of them."""
+    shared: dict[str, Any] = {}
+    faces = []
+    for one in found:
+        shared = one.to_json()
+        of_face = {key: shared.pop(key) for key in ("known", "name", "candidates", "face")}
+        faces.append({"number": one.face.number, **of_face})
+    return {"faces": faces, **shared}
+
+
+def _print_candidates(found: "Identification") -> None:
+    print_rows(found.rows())
+    print()
+    table = [
+        [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.name] for one in found.candidates
+    ]
+    print_rows([["rank", "score", "match", "name"], *table])
+
+
+def _print_faces(found: "list[Identification]") -> None:
+    print_rows([*found[0].error_rows(), ("photo", counted(len(found), "face"))])
+    print()
+    table = [
+        [
+            str(one.face.number),
+            "{0},{1} {2}x{2}".format(*one.face.box or ()),
+            f"{one.candidates[0].score:.4f}",
+            one.words,
+        ]
+        for one in found
+    ]
+    print_rows([["face", "box", "score", "person"], *table])
 
 
 def _describe_enrolled(name: str, asked: str | None = None) -> str:
@@ -220,6 +266,8 @@ def verify_as(
 ) -> None:
     """Decide whether a photo shows a person of the gallery; the most similar enrolled photo counts.
 
+    Of several faces in the photo, the most prominent is compared.
+
     Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
     verdict: a face of less than 24 pixels, or a model without a threshold.
     """
@@ -240,7 +288,6 @@ def verify_as(
         rows = [(key.replace("A", "photo"), value)
                 for key, value in verdict_rows(verdict)]  # fmt: skip
         print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
-        note_source(known.verifier, json)
     raise typer.Exit(EXIT_CODES[verdict.same])
 
 

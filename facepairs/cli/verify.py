@@ -114,6 +114,6 @@ def _compare(
 
     a, b = [*(numbers or ()), 1, 1][:2]
     faces = verifier.detect_both(left, right, every=bool(numbers))
-    one = chosen_face(faces[0], a - 1, str(left))
-    other = chosen_face(faces[1], b - 1, str(right))
+    one = chosen_face(faces[0], a - 1, str(left), "face", first=1)
+    other = chosen_face(faces[1], b - 1, str(right), "face", first=1)
     return verifier.verify_faces(one, other, point, prior)

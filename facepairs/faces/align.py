@@ -132,19 +132,28 @@ def known_face(record: PhotoRecord, position: int, name: str) -> Face:
     return faces[position]
 
 
-def chosen_face(faces: list[AlignedFace], position: int | None, name: str) -> AlignedFace:
+def chosen_face(
+    faces: list[AlignedFace], position: int | None, name: str, *arguments: str, first: int = 0
+) -> AlignedFace:
     """Return one face of a photo.
 
     Args:
         faces: The most prominent first.
         position: Its place among them; None for the first.
         name: What messages call the photo.
+        *arguments: What gave the position, for messages.
+        first: What its user calls the first face.
 
     Raises:
         BadConfig: There are fewer faces.
     """
     if position is not None and not 0 <= position < len(faces):
-        raise BadConfig(f"{name}: no such face; it shows {counted(len(faces), 'face')}", "face")
+        last = first + len(faces) - 1
+        raise BadConfig(
+            f"{name}: no face {first + position}; it shows {counted(len(faces), 'face')}, "
+            f"{first} to {last}",
+            *arguments,
+        )
     return faces[position or 0]
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, model_name
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
+from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
@@ -315,6 +315,35 @@ class Gallery:
                 position.
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
+
+        def find() -> list[AlignedFace]:
+            faces = self.verifier.detect(photo, every=position is not None)
+            return [chosen_face(faces, position, "image")]
+
+        return self._identify(photo, find, max_fpir, threshold, top)[0]
+
+    def identify_faces(
+        self,
+        photo: ImageSource,
+        max_fpir: float | None = None,
+        threshold: float | None = None,
+        top: int = 5,
+    ) -> list[Identification]:
+        """Find out who of the gallery each face of a photo shows, the most prominent face first.
+
+        Arguments and errors as in `identify`; faces of too few pixels are left out.
+        """
+        return self._identify(photo, lambda: self.verifier.detect(photo), max_fpir, threshold, top)
+
+    def _identify(
+        self,
+        photo: ImageSource,
+        find: Callable[[], list[AlignedFace]],
+        max_fpir: float | None,
+        threshold: float | None,
+        top: int,
+    ) -> list[Identification]:
+        """Identify the faces that `find` returns; it is called once all else has been checked."""
         if threshold is not None and max_fpir is not None:
             raise BadConfig("threshold and max FPIR exclude each other; give one of them")
         verifier, vectors = self.verifier, self.vectors()
@@ -328,20 +357,22 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
-        faces = verifier.detect(photo, every=position is not None)
-        face = chosen_face(faces, position, "image")
-        scores = vectors.best(self._embed(face), self.compare)
-        errors = verifier.bundle.errors
-        return Identification(
-            candidates=best_candidates(vectors, scores, point, top),
-            point=point,
-            max_fpir=max_fpir,
-            people=len(vectors.people),
-            photos=len(vectors),
-            impostor_pairs=errors.impostor_pairs if errors else None,
-            face=face,
-            same_photo=self.enrolled_as(photo),
-        )
+        faces = find()
+        rows = verifier.scorer.embed(np.stack([face.crop for face in faces]))
+        errors, same_photo = verifier.bundle.errors, self.enrolled_as(photo)
+        return [
+            Identification(
+                candidates=best_candidates(vectors, vectors.best(row, self.compare), point, top),
+                point=point,
+                max_fpir=max_fpir,
+                people=len(vectors.people),
+                photos=len(vectors),
+                impostor_pairs=errors.impostor_pairs if errors else None,
+                face=face,
+                same_photo=same_photo,
+            )
+            for face, row in zip(faces, rows, strict=True)
+        ]
 
     def enrolled_as(self, photo: ImageSource) -> str | None:
         """Return who this very photo is enrolled as: that it matches them says nothing.
@@ -378,7 +409,7 @@ class Gallery:
             raise self._nobody(name)
         point = point or self.verifier.operating_point()
         (face,) = self.verifier.detect(photo, every=False)
-        probe = np.broadcast_to(self._embed(face), enrolled.shape)
+        probe = np.broadcast_to(self.verifier.scorer.embed(face.crop[None]), enrolled.shape)
         score = float(self.verifier.compare(probe, enrolled).max())
         verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
         return replace(verdict, left=face)
@@ -423,10 +454,6 @@ class Gallery:
         """How embeddings are scored; None for the dot product."""
         cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
         return None if cosine else self.verifier.compare
-
-    def _embed(self, face: AlignedFace) -> ScoreArray:
-        row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
-        return row
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)

@@ -86,17 +86,19 @@ class Identification:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return who it is, and the errors to expect, in rows of text."""
+        return [("person", self.words), *self.error_rows(), ("photo", self.face.describe())]
+
+    def error_rows(self) -> list[tuple[str, str]]:
+        """Return the errors to expect, the same for all faces of a photo, in rows of text."""
         point = self.point
         threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
         return [
-            ("person", self.words),
             ("errors", self.describe_errors()),
             ("threshold", threshold),
             (
                 "gallery",
                 f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}",
             ),
-            ("photo", self.face.describe()),
         ]
 
     def to_json(self) -> dict[str, Any]:

@@ -20,8 +20,8 @@ Photo = Annotated[bytes, Meta(description="An image file; in JSON, base64 of it.
 Photos = Annotated[list[Photo], Meta(min_length=1, max_length=MOST_PHOTOS)]
 Position = Annotated[
     int,
-    Meta(ge=0, description="Which face, as its position in the answer of /v1/detect. Without it, "
-    "the most prominent one."),
+    Meta(ge=0, description="Which face, from 0 in the order of /v1/detect (the commands count from "
+    "1). Without it, the most prominent one."),
 ]  # fmt: skip
 Score = Annotated[float, Meta(description="Accept from this score on.")]
 Describe = Annotated[bool, Meta(description="Add `description`: the answer in rows of text.")]
@@ -207,7 +207,7 @@ class ForgetResult(Struct, frozen=True):
 
 
 class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who a photo shows, as `facepairs gallery identify` prints it as JSON."""
+    """Whom one face of a photo shows; `facepairs gallery identify` prints a list of all faces."""
 
     known: bool | None
     name: str | None

@@ -143,7 +143,7 @@ class Service:
     def _face(self, photo: bytes, name: str, position: int | None = None) -> AlignedFace:
         """Return one face of a photo: the most prominent, or that at a position."""
         faces = self.verifier.detect(photo, name, every=position is not None)
-        return chosen_face(faces, position, name)
+        return chosen_face(faces, position, name, f"{name}_face")
 
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)

@@ -70,27 +70,45 @@ def test_a_folder_is_enrolled_once(drawn, place):
     assert (counts["people"], counts["photos"], counts["schema"]) == (PEOPLE, 3 * PEOPLE, 2)
 
 
-def test_identify_prints_json_and_exit_codes(drawn, place, tmp_path):
-    photo, group = drawn / "asked" / f"{names(drawn)[2]}_0004.jpg", tmp_path / "group.png"
-    with Image.open(photo) as face:
-        both = Image.new("RGB", (2 * face.width, face.height))
-        both.paste(face, (0, 0))
-        both.paste(face, (face.width, 0))
-    both.save(group)
+def test_identify_prints_json_and_exit_codes(drawn, place):
+    photo = drawn / "asked" / f"{names(drawn)[2]}_0004.jpg"
     words = ("identify", place, photo, "--json", "--threshold")
-    found = json.loads(gallery(*words, -1, check=0).stdout)
-    assert found["known"] is True
+    (found,) = json.loads(gallery(*words, -1, check=0).stdout)["faces"]
+    assert (found["number"], found["known"]) == (1, True)
     assert found["name"] == found["candidates"][0]["name"]
     assert len(found["candidates"]) == 5
     assert found["face"]["box"]
-    unknown = json.loads(gallery(*words, 1, check=1).stdout)
+    (unknown,) = json.loads(gallery(*words, 1, check=1).stdout)["faces"]
     assert (unknown["known"], unknown["name"]) == (False, None)
-    assert "2 faces" in gallery("identify", place, group, "--threshold", -1, check=0).stderr
     found = json.loads(gallery("identify", place, photo, "--max-fpir", 0.5, "--json").stdout)
     assert found["max_fpir"] == 0.5
     assert 0 < found["fpir"]["value"] <= min(0.5, found["fpir"]["interval"][1])
     assert found["impostor_pairs"] > 80_000_000
     assert "LFW" in found["operating_point"]["errors"]["measured_on"]
+
+
+def test_every_face_of_a_photo_is_identified(drawn, tmp_path):
+    place, group = tmp_path / "known.gallery", tmp_path / "group.png"
+    people = [sorted((drawn / "all" / name).iterdir()) for name in names(drawn)[:2]]
+    in_process("gallery", "add", place, "--name", "Ann", *people[0], "--any-quality", check=0)
+    with Image.open(people[1][0]) as large, Image.open(people[0][0]) as small:
+        both = Image.new("RGB", (2 * large.width, large.height))
+        both.paste(large, (0, 0))
+        both.paste(small.resize((small.width * 2 // 3, small.height * 2 // 3)), (large.width, 0))
+    both.save(group)
+    words = ("identify", place, group, "--threshold")
+    values = json.loads(gallery(*words, 0.99, "--json").stdout)
+    scores = [face["candidates"][0]["score"] for face in values["faces"]]
+    threshold = sum(scores) / 2
+    assert scores[0] < threshold < scores[1]
+    done = gallery(*words, threshold, check=0)
+    stranger, ann = (line.split() for line in done.stdout.splitlines()[-2:])
+    assert (stranger[0], stranger[-1], ann[0], ann[-1]) == ("1", "unknown", "2", "Ann")
+    values = json.loads(gallery(*words, threshold, "--json", check=0).stdout)
+    assert [one["name"] for one in values["faces"]] == [None, "Ann"]
+    assert [one["number"] for one in values["faces"]] == [1, 2]
+    assert values["photos"] == 3
+    gallery(*words, 1, check=1)
 
 
 def test_verify_as_has_verdicts(drawn, place):
@@ -111,6 +129,7 @@ def test_verify_as_has_verdicts(drawn, place):
 def test_too_few_pairs_are_refused(drawn, place):
     words = ("identify", place, next((drawn / "asked").iterdir()), "--max-fpir", 1e-8, "--json")
     assert json.loads(gallery(*words, check=2).stdout)["error"]["kind"] == "not_enough"
+    assert "(--max-fpir, --threshold, --bundle)" in gallery(*words[:-1], check=2).stderr
 
 
 def test_no_face_and_no_verdict(drawn, place, tmp_path):

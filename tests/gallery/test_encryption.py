@@ -114,7 +114,7 @@ def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):
     in_process(*words, check=0)
     in_process(*words, check=0)
     found = in_process("gallery", "identify", place, image, *model, "--json", check=0)
-    assert json.loads(found.stdout)["name"] == "Secretname"
+    assert json.loads(found.stdout)["faces"][0]["name"] == "Secretname"
     monkeypatch.setenv(VARIABLE, "wrong")
     assert "passphrase is wrong" in in_process("gallery", "list", place, check=2).stderr
     monkeypatch.delenv(VARIABLE)

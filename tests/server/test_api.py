@@ -103,7 +103,7 @@ def test_a_face_can_be_chosen(ask, people, group):
     error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
                 data={"left_face": 2})  # fmt: skip
     assert error["error"]["kind"] == "config"
-    assert "it shows 2 faces" in error["error"]["message"]
+    assert error["error"]["message"].endswith("2 faces, 0 to 1 (left_face)")
 
 
 def test_detect_counts_pixels_of_the_upright_photo(ask, people, tmp_path):
