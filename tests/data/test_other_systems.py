@@ -14,7 +14,7 @@ from facepairs.bundles.rates import operating_point
 from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file
-from facepairs.data.pairs import parse_fold, parse_genuine, read_pairs_csv
+from facepairs.data.pairs import read_pairs_csv
 from facepairs.evaluation.scores import match_pairs, read_scores
 from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
@@ -76,14 +76,6 @@ def test_lists_of_pairs(photos, verifier, tmp_path, name):
         other = replace(scores, left=["\\".join(changed)], right=list(scores.right))
     if name != "windows":  # whose `.\\` stands in the list of pairs alone
         assert match_pairs(scores, other, ("a", "b")).tolist() == [0]
-
-
-def test_labels_as_pandas_writes_them():
-    assert [parse_genuine(text) for text in ("1.0", "True", " 0.0", "FALSE")] == [1, 1, 0, 0]
-    assert [parse_fold(text) for text in ("3.0", "3", "")] == [3, 3, 0]
-    for bad in ("1.5", "2.0", ".0.0"):
-        with pytest.raises(ValueError, match="genuine"):
-            parse_genuine(bad)
 
 
 def test_groups_in_any_form(tmp_path):

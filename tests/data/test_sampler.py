@@ -96,6 +96,8 @@ def test_only_allowed_people_occur(counts, data):
 def test_impossible_arguments_are_refused():
     with pytest.raises(NotEnough, match="2 photos"):
         PairSampler(firsts([1, 1, 1]), range(3), 0)
+    with pytest.raises(NotEnough, match="2 photos"):
+        DistinctPeopleSampler(firsts([1, 1, 1]), range(3), 0, 2)
     with pytest.raises(NotEnough, match="2 people"):
         PairSampler(firsts([3]), range(1), 0)
     with pytest.raises(BadConfig, match="seed"):
@@ -147,18 +149,3 @@ def test_every_batch_has_the_share_with_several_photos(counts, batch, share):
     of_all = sum(count > 1 for count in counts)
     least, most = size - (len(counts) - of_all), of_all
     assert (several == min(max(round(share * size), least), most)).all()
-
-
-def test_blocks_of_distinct_people_are_functions_of_their_numbers():
-    one, other = (DistinctPeopleSampler(firsts([2] * 50), range(50), 7, 20) for _ in range(2))
-    ahead = one.block(3, 4, block_pairs(20))
-    one.block(0, 0, 20)
-    again = other.block(3, 4, block_pairs(20))
-    assert np.array_equal(ahead.left, again.left)
-    assert np.array_equal(ahead.right, again.right)
-    assert np.array_equal(other.block(3, 4, 40).left, again.left[:40])
-
-
-def test_distinct_people_sampling_needs_somebody_with_two_photos():
-    with pytest.raises(NotEnough, match="2 photos"):
-        DistinctPeopleSampler(firsts([1, 1, 1]), range(3), 0, 2)

@@ -29,7 +29,6 @@ from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.decisions import halves
 from facepairs.evaluation.fitting import calibrate as fit_calibration
-from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.protocols import choose_pairs
 from facepairs.verification.verifier import Verifier
 
@@ -239,13 +238,6 @@ def test_photos_and_the_bundle_itself_are_not_replaced(bundle, faces, tmp_path):
     (tmp_path / "mine" / "photo.jpg").touch()
     with pytest.raises(BadBundle, match="neither a bundle nor an empty folder"):
         calibrate(bundle.folder, faces, tmp_path / "mine")
-
-
-def test_the_minimums_have_the_documented_intervals():
-    assert 1 - 2 * 0.5**MIN_PEOPLE > 0.95 > 1 - 2 * 0.5 ** (MIN_PEOPLE - 1)
-    assert clopper_pearson(0, MIN_PAIRS)[1] < 0.17
-    low, high = clopper_pearson(MIN_PAIRS // 2, MIN_PAIRS)
-    assert (round(low, 2), round(high, 2)) == (0.27, 0.73)
 
 
 @given(st.integers(0, 30), st.integers(0, 60), st.integers(0, 60))

@@ -81,13 +81,6 @@ def test_palettes_become_colours(kind):
     assert np.array_equal(crop, np.asarray(palette.convert("RGB"))[10:50, 10:50])
 
 
-def test_a_bitmap_is_black_and_white():
-    bits = Image.fromarray(smooth(40, 40)).convert("1")
-    assert np.array_equal(
-        load_crop(encoded(bits, "PPM"), CropSpec(40, 40))[..., 0], bits * np.uint8(255)
-    )
-
-
 def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
     start = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)
     monkeypatch.setattr(formats, "_has_heif", lambda: False)

@@ -127,13 +127,6 @@ def test_decisions_of_a_file_are_honoured():
         assert summarise(genuine, score, [decided]).balanced_accuracy.value == 0.5
 
 
-def test_a_threshold_of_zero_is_used():
-    genuine, score, _ = drawn(2)
-    summary = figures_of(genuine, score, 0.0)
-    assert (summary.point.threshold, summary.point.name) == (0.0, "balanced")
-    assert summary.accuracy.value == accuracy(genuine, score, 0.0)
-
-
 def test_tar_at_far_has_figures_or_a_reason():
     genuine, score, _ = drawn(3)
     tars = figures_of(genuine, score, 1.0).tar_at_far
@@ -258,17 +251,3 @@ def test_rows_with_a_given_threshold():
         "TAR at FAR 0.1 %": "not enough pairs: needs 3000 impostor pairs, has 40",
         "Calibration error (ECE)": f"{summary.ece:.4f}",
     }
-
-
-def test_rows_name_the_threshold_that_errors_belong_to():
-    genuine = np.repeat([True, False], [4, 40])
-    score = np.concatenate([[3.0, 2.0, 1.0, -1.0], np.full(39, -2.0), [1.5]])
-    balanced = decide(genuine, score, 0.0)
-    strict = decide_at(score, OperatingPoint(2.0, "fmr-0.01", 0.01))
-    decisions = [balanced, strict]
-    rows = texts(summarise(genuine, score, decisions, verify_point="fmr-0.01"))
-    assert rows["  Threshold"] == "0 (the model's own)"
-    assert rows["As verify decides"] == "FMR 1 % where it was set, threshold 2"
-    assert rows["  Strangers accepted (FMR)"].startswith("0.00 %")
-    assert rows["  Genuine pairs missed (FNMR)"].startswith("50.00 %")
-    assert "Threshold" not in rows
