@@ -6,7 +6,7 @@ from facepairs import BadImage, Verifier
 
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 20_000_000  # bytes of both photos
-MAX_FMR = 0.01  # how many strangers may pass
+MAX_FMR = 0.01  # of strangers who look alike
 verifier = Verifier.load()  # once; threads may share it
 verifier.operating_point(max_fmr=MAX_FMR)  # stops here if the model cannot promise that
 

@@ -57,7 +57,7 @@ async def read_request(
 
 def _explain(problem: str) -> str:
     """Say in words for those who send requests what msgspec finds wrong with a body."""
-    problem, _, place = problem.replace("Object ", "the request ").partition(" - at `$.")
+    problem, _, place = problem.replace("Object ", "the request: ").partition(" - at `$.")
     field = place.rstrip("`")
     if "base64" in problem:
         return (

@@ -75,10 +75,9 @@ def mcnemar(first_right: Bools, second_right: Bools) -> float:
     """
     from scipy.stats import binomtest
 
+    only_first = int((first_right & ~second_right).sum())
     differ = int((first_right != second_right).sum())
-    return (
-        float(binomtest(int((first_right & ~second_right).sum()), differ).pvalue) if differ else 1.0
-    )
+    return float(binomtest(only_first, differ).pvalue) if differ else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
