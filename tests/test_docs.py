@@ -1,5 +1,6 @@
 """README and docs: commands parse, Python runs, links resolve, layers and figures are true."""
 
+import json
 import re
 import shlex
 import shutil
@@ -120,6 +121,35 @@ def test_links_lead_to_pages_and_headings():
             assert target.exists(), (page, link)
             if heading:
                 assert heading in anchors(target), (page, link)
+
+
+MKDOCS_ONLY = re.compile(
+    r"""^[ ]*(?:--8<--|:::|!!!|\?\?\?|===[ ]"|\[TOC\]|\*\[\w+\]:|:[ ]{3})  # at the start of a line
+    |^---\n(?:.*\n)+?---$                   # front matter
+    |\{[ ]*[:.\#][^}]*\}                    # attributes
+    |:(?:material|octicons|fontawesome)-     # icons
+    |\+\+\w+\+\+|==\w[^=]*==|\^\^\w|\[\[     # keys, marks, insertions, links of wikis
+    |\bmarkdown="?1|\\\(|\$\$""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def text_of(page: Path) -> str:
+    """Return a page, or a notebook's text, without its code."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        parts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+        text = "\n\n".join(parts)
+    fenced = re.sub(r"^[ ]*```.*?^[ ]*```[ ]*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", fenced)
+
+
+def test_pages_read_in_a_plain_markdown_viewer():
+    shown = "--8<-- x", "!!! note", "::: facepairs", "a\n:   b", "[x](y){ .z }", "---\na: b\n---"
+    assert all(MKDOCS_ONLY.search(syntax) for syntax in shown)
+    for page in [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("[de]*/**/*.ipynb")]:
+        assert (found := MKDOCS_ONLY.search(text_of(page))) is None, (page, found.group())
 
 
 def test_the_site_lists_every_page_once():

@@ -13,7 +13,6 @@ from facepairs.support import console
 from facepairs.support.platform import cores
 
 BUSY_LOAD = 0.5  # per core
-RUN_S = 6.0  # that a run takes on two cores, about, beside the seconds in the settings
 WORDS: dict[Task, str] = {"build": "cache of ", "row": "", "training": "training from "}
 
 
@@ -101,10 +100,7 @@ def run_bench(settings: Settings) -> Results:
 
 def _run_all(results: Results, folder: str) -> None:
     runs, progress = list(_runs(results)), console.progress("measuring")
-    minutes = max(1, round(len(runs) * (RUN_S + results.settings.seconds) / 60))
-    console.log(
-        f"this takes about {minutes} min on two cores; Ctrl-C shows what is measured by then"
-    )
+    console.log("this takes some minutes, more with large photos; Ctrl-C shows what is measured")
     for number, (line, task) in enumerate(runs, 1):
         if not (line.last.failed or line.last.skipped):
             line.runs.append(run_worker(Spec(results.settings, folder, line.name, task)))
