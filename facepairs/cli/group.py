@@ -56,26 +56,22 @@ def group(
     helps to write; they move to corrected.csv. With --labels, the most prominent face of a photo
     counts, and intervals of 95 % over people are printed.
     """
-    from facepairs.gallery.group import group as group_heap
+    import msgspec
 
+    from facepairs.evaluation.grouping import agreement, read_labels
+    from facepairs.gallery.group import group as group_heap
+    from facepairs.gallery.heap import find_photos
+
+    known = read_labels(labels, find_photos(heap)) if labels else {}
     groups = group_heap(heap, out, bundle, precision=precision, gallery=gallery, copy=copy)
     log_first([f"warning: {note}" for note in groups.notes])
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
     rows = _rows(groups)
-    if labels:
-        import msgspec
-
-        from facepairs.evaluation.grouping import agreement_with_labels
-
-        group_of = dict.fromkeys(groups.heap.photos, "") | {
-            face.photo: name
-            for face, name in zip(groups.faces, groups.person, strict=True)
-            if face.number == 1
-        }
-        agreement = agreement_with_labels(labels, group_of)
-        rows += agreement.rows()
-        values["agreement"] = msgspec.to_builtins(agreement)
+    if known:
+        agreed = agreement(list(known.values()), [groups.of_photo[photo] for photo in known])
+        rows += agreed.rows()
+        values["agreement"] = msgspec.to_builtins(agreed)
     print_result(json, values, rows)
     log(f"written: {out}")
 

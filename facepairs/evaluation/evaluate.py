@@ -198,7 +198,7 @@ def _measure_models(
     """Measure models on the pairs whose photos all of them can use.
 
     Returns:
-        These pairs, the measurements, and warnings about known people and photos left out.
+        These pairs, the measurements, and warnings about people and photos left out.
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
@@ -219,6 +219,9 @@ def _measure_models(
         scored[source] = score_pairs(
             Verifier(model), chosen.index, chosen.pairs, errors, used[source]
         )
+    if chosen.people_left_out:
+        people = counted(chosen.people_left_out, "person", "people")
+        warnings.append(f"left out: {people} on whom a model was trained or calibrated")
     refuse_unusable(errors, skip_bad)
     selection = chosen.without_photos(errors)
     if errors:

@@ -4,7 +4,7 @@ Everything follows from cells: how many faces of one person are in one group. In
 drawing people again; a pair of strangers counts as often as both are drawn, multiplied.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,27 +148,27 @@ def _interval(rate: Rate) -> str:
     return f"{low:.4f} to {high:.4f}"
 
 
-def agreement_with_labels(path: Path, group_of: dict[str, str]) -> Agreement:
-    """Measure how well groups agree with a CSV file of the columns photo and person.
+def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
+    """Return who is on photos, by a CSV file of the columns photo and person.
 
     Args:
         path: The file; photos may be missing in it.
-        group_of: The group of each photo, "" for one of its own.
+        photos: The photos of the heap.
 
     Raises:
         BadData: The file cannot be read, or has a photo that there is not.
         NotEnough: It has no photo.
     """
-    groups = {printable(photo): group or f"/{photo}" for photo, group in group_of.items()}
+    there = {printable(photo): photo for photo in photos}
     label: dict[str, str] = {}
     for line, row in csv_rows(path, ("photo", "person")):
         photo = row["photo"]
-        if photo not in groups:
+        if photo not in there:
             raise BadData(f"{path}: line {line}: {photo!r} is no photo of this heap")
-        label[photo] = row["person"]
+        label[there[photo]] = row["person"]
     if not label:
         raise NotEnough(f"{path}: has no photo; give the person of some")
-    return agreement(list(label.values()), [groups[photo] for photo in label])
+    return label
 
 
 def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:

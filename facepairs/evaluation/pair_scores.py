@@ -211,7 +211,11 @@ def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:
         skip_bad: Whether they are left out.
     """
     if errors and not skip_bad:
-        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out", "skip_bad")
+        raise BadImage(
+            f"{describe_unusable(errors)}; facepairs data check lists all such photos; or leave "
+            "them out",
+            "skip_bad",
+        )
 
 
 def describe_unusable(errors: Mapping[int, str]) -> str:

@@ -40,6 +40,7 @@ class PairSelection:
         protocol: Its name, "" for the pairs of a CSV file.
         photos_left_out: Photos that cannot be used.
         pairs_left_out: Pairs with such photos, no longer in `pairs`.
+        people_left_out: People on whom a model was trained or calibrated.
     """
 
     index: FaceIndex
@@ -48,6 +49,7 @@ class PairSelection:
     protocol: str
     photos_left_out: int = 0
     pairs_left_out: int = 0
+    people_left_out: int = 0
 
     def without_photos(self, unusable: Collection[int]) -> "PairSelection":
         """Return the selection without the pairs that show some images, by number."""
@@ -104,7 +106,7 @@ def choose_pairs(
             ) from None
         raise NotEnough(
             f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured: "
-            f"{error.message}; measure on people it has not seen, or list the pairs",
+            f"{error.message}; measure on a folder of other people, or list the pairs",
             "pairs",
         ) from None
     if all(model.kind == "embedding" for model in models):
@@ -113,7 +115,7 @@ def choose_pairs(
     if all(model.lists_training for model in models):
         know = "models do" if models[1:] else "model does"
         source = f"people whose folder names the {know} not know"
-    return PairSelection(index, pairs, source, protocol)
+    return PairSelection(index, pairs, source, protocol, people_left_out=int(known.sum()))
 
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:

@@ -93,7 +93,7 @@ def group(
         if known is not None:
             groups = name_people(groups, known)
     if target is not None:
-        write_people_folder(groups, target, copy)
+        write_people_folder(groups, target, earlier.corrections, copy)
     return groups
 
 

@@ -49,10 +49,12 @@ class Earlier:
     Attributes:
         person: Name of the person of a face.
         refused: People that a face does not show.
+        corrections: The content of the file of corrections that are made here; None without one.
     """
 
     person: dict[FaceKey, str] = field(default_factory=dict)
     refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
+    corrections: bytes | None = None
 
     def keys_of(self, faces: Sequence[HeapFace]) -> list[FaceKey]:
         """Return each face's key here: the box that it overlaps most, else its own."""
@@ -167,6 +169,13 @@ class Groups:
     def faces(self) -> tuple[HeapFace, ...]:
         """All faces of the heap."""
         return self.heap.faces
+
+    @property
+    def of_photo(self) -> dict[str, str]:
+        """The person of each photo's most prominent face; the photo itself without a group."""
+        first = zip(self.faces, self.person, strict=True)
+        named = {face.photo: name for face, name in first if face.number == 1 and name}
+        return {photo: named.get(photo, f"/{photo}") for photo in self.heap.photos}
 
     @property
     def single(self) -> list[int]:

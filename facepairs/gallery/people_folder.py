@@ -119,10 +119,15 @@ def read_earlier(out: Path | None, photos: Collection[str]) -> Earlier:
             person[key] = row.person
         if row.refused:
             refused[key] = frozenset(row.refused.split(BETWEEN))
-    corrections = place.with_name(CORRECTIONS)
-    if place.name == FACES and corrections.exists():
-        _correct(person, refused, corrections)
-    return Earlier(person, refused)
+    corrections = _corrections(place.parent) if place.name == FACES else None
+    if corrections is not None:
+        _correct(person, refused, place.with_name(CORRECTIONS))
+    return Earlier(person, refused, corrections)
+
+
+def _corrections(folder: Path) -> bytes | None:
+    file = folder / CORRECTIONS
+    return file.read_bytes() if file.exists() else None
 
 
 def _parse_box(text: str, place: Path) -> tuple[int, int, int]:
@@ -176,16 +181,19 @@ def folder_name(name: str) -> str:
     return clean
 
 
-def write_people_folder(groups: Groups, out: Path, copy: bool = False) -> None:
+def write_people_folder(
+    groups: Groups, out: Path, made: bytes | None = None, copy: bool = False
+) -> None:
     """Write people and the list of faces, or the list alone where `out` ends in .csv.
 
     Args:
         groups: The people.
         out: What is written, whole or not at all; an earlier output is replaced.
+        made: The content of the file of corrections that the groups follow.
         copy: Copy photos instead of linking them.
 
     Raises:
-        BadData: It cannot be written.
+        BadData: It cannot be written, or corrections were added while the photos were grouped.
     """
     if is_list(out):
         with temporary_beside(out) as place:
@@ -213,11 +221,16 @@ def write_people_folder(groups: Groups, out: Path, copy: bool = False) -> None:
         )
         page = render_page(groups)
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
-        corrected = [
-            one.read_bytes() for one in (out / CORRECTED, out / CORRECTIONS) if one.exists()
-        ]
+        before = out / CORRECTED
+        corrected = [before.read_bytes()] if before.exists() else []
+        if made is not None:
+            corrected.append(made)
         if corrected:
             (folder / CORRECTED).write_bytes(b"\n".join(corrected))
+        if _corrections(out) != made:
+            raise BadData(
+                f"{out / CORRECTIONS}: was changed while photos were grouped; group again"
+            )
 
 
 def _plan(groups: Groups) -> list[tuple[FaceRow, HeapFace | None]]:

@@ -189,6 +189,17 @@ def test_photos_that_vanish_while_they_are_grouped_are_listed(heap, tmp_path):
     assert {path.name for path in (out / "person_0002").iterdir()} == {"b1.jpg"}
 
 
+def test_a_correction_made_while_photos_are_grouped_is_not_lost(heap, grouped, tmp_path):
+    out = tmp_path / "people"
+    shutil.copytree(grouped[0], out)
+    groups = facepairs.group(heap)
+    (out / "corrections.csv").write_text("correction,person,to\nname,person_0001,Ann\n")
+    with pytest.raises(facepairs.errors.BadData):
+        write_people_folder(groups, out)
+    in_process("group", heap, out, check=0)
+    assert (out / "Ann").is_dir()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such names")
 def test_names_that_are_not_utf8_are_kept(heap, tmp_path):
     photos, out = tmp_path / "photos", tmp_path / "people"
