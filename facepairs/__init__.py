@@ -35,12 +35,10 @@ if TYPE_CHECKING:
     from facepairs.models.losses.build import EmbeddingLoss
     from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
-    from facepairs.training.options import TrainOptions
     from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
     from facepairs.training.run_folder import Run
     from facepairs.training.train import train
     from facepairs.training.view2.crossval import crossval
-    from facepairs.training.view2.plan import make_plan
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -64,7 +62,6 @@ __all__ = [
     "Run",
     "TooSmallFace",
     "TrainConfig",
-    "TrainOptions",
     "Verdict",
     "Verifier",
     "__version__",
@@ -74,7 +71,6 @@ __all__ = [
     "evaluate",
     "group",
     "load_keras",
-    "make_plan",
     "pairs_dataset",
     "showing",
     "train",
@@ -87,7 +83,6 @@ _MODULES = {
     "PairMetrics": "facepairs.training.pairs_dataset",
     "Run": "facepairs.training.run_folder",
     "TrainConfig": "facepairs.config",
-    "TrainOptions": "facepairs.training.options",
     "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
     "build_keras": "facepairs.training.keras_models",
@@ -96,7 +91,6 @@ _MODULES = {
     "evaluate": "facepairs.evaluation.evaluate",
     "group": "facepairs.gallery.group",
     "load_keras": "facepairs.training.keras_models",
-    "make_plan": "facepairs.training.view2.plan",
     "pairs_dataset": "facepairs.training.pairs_dataset",
     "showing": "facepairs.support.console",
     "train": "facepairs.training.train",

@@ -12,9 +12,8 @@ import facepairs
 
 def train_and_evaluate() -> float:
     config = facepairs.TrainConfig(model="siamese-small", minutes=10)
-    options = facepairs.TrainOptions(devices="auto")
     with facepairs.showing(log=print):
-        run = facepairs.train("photos", "run", config, options=options)
+        run = facepairs.train("photos", "run", config, devices="auto", store="files")
     assert_type(run, facepairs.Run)
     losses = [loss for row in run.history if (loss := row["loss"]) is not None]
     evaluation = facepairs.evaluate([run.bundle, run.verifier(), "default"], "photos")
@@ -54,9 +53,9 @@ def fit_with_keras() -> dict[str, float]:
 
 
 def measure_by_view2() -> str:
-    plan = facepairs.make_plan("difference,siamese-small", folds="1-3")
-    report = facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", plan, resume=True)
-    return ", ".join(report.methods)
+    config = facepairs.TrainConfig(model="difference")
+    report = facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", config, folds="1-3")
+    return str(report.summary)
 
 
 def embed(photos: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from facepairs.choices import Model
-from facepairs.cli.shared.options import Config, Data, Json, joined
+from facepairs.cli.shared.options import Config, Data, Json, Model
 from facepairs.cli.shared.output import INTERRUPTED, log, print_json
 from facepairs.support.words import command_line
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
-    "--methods difference"
+    "--model difference"
 )
 
 
@@ -22,42 +21,32 @@ def crossval(
     data: Data,
     lists: Annotated[Path, Option(help="Folder of LFW's people.txt and pairs.txt.")],
     out: Annotated[Path, Option(help="Folder for one run folder per fold, and the results.")],
-    methods: Annotated[
-        str | None,
-        Option(help=f"Comma-separated: {joined(Model)}. [default: train's own]"),
-    ] = None,
+    model: Model = None,
     config: Config = None,
     folds: Annotated[str | None, Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")] = None,
     resume: Annotated[
-        bool,
-        Option(
-            "--resume",
-            help="Continue in --out, by default with its methods; finished folds stay.",
-        ),
+        bool, Option("--resume", help="Continue the run in --out; finished folds stay.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Measure training methods by LFW's View 2.
+    """Measure the training of a model by LFW's View 2.
 
     Ten times, train on nine sets of people and test on the tenth. Thresholds come from people of
     the nine sets that were not trained on. Use it for reporting only; choose models and settings on
-    View 1. --config has a table of settings per method. Ctrl-C saves, and --resume continues.
+    View 1. Ctrl-C saves, and --resume continues. `evaluate` compares the folders of several runs.
     """
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
+    from facepairs.training.run_folder import resolve_config
     from facepairs.training.view2.crossval import crossval as run
-    from facepairs.training.view2.plan import make_plan, plan_of_run
 
-    if resume and (methods, config) == (None, None):
-        plan = plan_of_run(out, folds)
-    else:
-        plan = make_plan(methods, folds, config)
-    report = run(data, lists, out, plan, resume=resume)
+    settings = resolve_config({"model": model} if model else {}, config, out, resume)
+    report = run(data, lists, out, settings, folds=folds, resume=resume)
     if json:
-        print_json({**vars(report), "out": str(out), "methods": to_plain(report.methods)})
-    elif report.methods:
-        print(text_of([summaries_table("method", report.methods)]))
+        print_json({**vars(report), "out": str(out), "summary": to_plain(report.summary)})
+    elif report.summary:
+        print(text_of([summaries_table("model", {settings.model: report.summary})]))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         log(f"stopped and saved; continue with: {command_line(*words, '--resume')}")

@@ -69,14 +69,12 @@ def train(
     measure errors. A run is saved after every epoch: stop it with Ctrl-C, and --resume goes on from
     the last one, with more or fewer devices. If a worker is lost, the others exit with 138.
     """
-    from facepairs.training.options import TrainOptions
     from facepairs.training.run_folder import resolve_config
     from facepairs.training.train import train as run
 
     settings = resolve_config(training_settings(context), config, out, resume)
-    options = TrainOptions(devices=devices, store=store)
     try:
-        result = run(data, out, settings, resume=resume, options=options)
+        result = run(data, out, settings, resume=resume, devices=devices, store=store)
     except LostWorker as lost:
         print_error(lost.kind, str(lost), json)
         raise typer.Exit(LOST_WORKER) from None

@@ -5,6 +5,9 @@ is a memory-mapped `.npy` file: a second run starts at once, and two runs share 
 """
 
 import contextlib
+import math
+import mmap
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +18,14 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.images.crop_plan import CropPlan
-from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.files import FileStore, photos_named
 from facepairs.support import console
+from facepairs.support.atomic import temporary_beside
+from facepairs.support.platform import reserve_space
 
 BUILD_BATCH = 64
-Crops = npt.NDArray[np.uint8]
+Array = npt.NDArray[Any]
 
 
 class ArrayStore:
@@ -32,7 +36,7 @@ class ArrayStore:
             if it has room.
     """
 
-    def __init__(self, rows: npt.NDArray[Any]) -> None:
+    def __init__(self, rows: Array) -> None:
         tensor = tf.experimental.dlpack.from_dlpack(rows.__dlpack__())
         if tf.config.list_logical_devices("GPU"):
             # Without room beside the network, gathering stays on the CPU.
@@ -76,7 +80,7 @@ class MemoryStore(ArrayStore):
         shape = (len(index), plan.spec.crop_px, plan.spec.crop_px, 3)
         files = FileStore(index, plan)
 
-        def fill(crops: Crops) -> None:
+        def fill(crops: Array) -> None:
             done, progress = 0, console.progress("decoding images")
             with photos_named(files):
                 for batch in image_batches(files, np.arange(len(crops)), BUILD_BATCH):
@@ -85,3 +89,52 @@ class MemoryStore(ArrayStore):
                     progress(done, len(crops))
 
         return cls(cached_array(path, shape, np.uint8, fill))
+
+
+def cached_array(
+    path: Path | None,
+    shape: tuple[int, ...],
+    dtype: npt.DTypeLike,
+    fill: Callable[[Array], None],
+) -> Array:
+    """Return the array stored at `path`; compute and store it first if there is none.
+
+    Args:
+        path: The `.npy` file. None: the array is computed in memory.
+        shape: Shape of the array.
+        dtype: Its dtype.
+        fill: Computes the array: sets the values of the zeros it receives.
+
+    Returns:
+        An array that TensorFlow can use without copying it: aligned to a memory page, as it crashes
+        on less than 64 bytes, and writable. A file is mapped copy-on-write; it does not change.
+
+    Raises:
+        BadData: The file cannot be written.
+    """
+    if path is None:
+        memory = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize)
+        array: Array = np.frombuffer(memory, dtype).reshape(shape)
+        fill(array)
+        return array
+    if not _is_whole(path, shape, dtype):
+        if os.path.lexists(path):
+            console.log(f"{path}: damaged, or another array; it is built again")
+        with temporary_beside(path) as temporary:
+            array = np.lib.format.open_memmap(temporary, "w+", dtype, shape)
+            with open(temporary, "r+b") as handle:  # a full disk would kill the process (SIGBUS)
+                reserve_space(handle.fileno(), temporary.stat().st_size)
+            fill(array)
+            array.flush()
+    mapped: Array = np.load(path, mmap_mode="c", allow_pickle=False)
+    return mapped
+
+
+def _is_whole(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> bool:
+    """Return whether a file holds an array of this kind and size, and nothing else."""
+    try:
+        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+        is_such = isinstance(stored, np.memmap) and (stored.shape, stored.dtype) == (shape, dtype)
+        return is_such and stored.offset + stored.nbytes == path.stat().st_size
+    except Exception:  # noqa: BLE001 - NumPy's parser raises many kinds of errors on damaged files
+        return False

@@ -16,7 +16,7 @@ import tensorflow as tf
 from facepairs.errors import BadConfig, LostWorker
 from facepairs.models.replicas import BatchShard, split_batch
 from facepairs.support import console
-from facepairs.training.options import Cluster, read_cluster
+from facepairs.training.cluster import Cluster, read_cluster
 
 STARTUP_TIMEOUT_S = 600  # a cluster's machines start one by one
 HEARTBEAT_TIMEOUT_S = 10  # a silent worker is lost: killed, stopped or cut off

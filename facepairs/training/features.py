@@ -15,10 +15,9 @@ import psutil
 import tensorflow as tf
 
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
-from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.files import photos_named
-from facepairs.pipeline.memory import ArrayStore
+from facepairs.pipeline.memory import ArrayStore, cached_array
 from facepairs.support import console
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 

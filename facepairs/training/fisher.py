@@ -7,11 +7,8 @@ References:
 """
 
 import contextlib
-import itertools
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,33 +58,19 @@ def fit_mixture(
         images: int64[N], numbers of the training images, rising.
         seed: Seed of the samples and of the mixture's start.
     """
-    members = network.head.get_layer(BACKBONE).members
     images = _sample_images(images, SAMPLE_IMAGES, seed)
-    batches = -(-len(images) // BATCH_SIZE)
-    total = len(members) * (batches + ITERATIONS)  # which take about as long
-    progress, steps = console.progress("fitting local descriptors"), itertools.count(1)
-
-    def count() -> None:
-        progress(next(steps), total)
-
-    for member in members:
-        sample, positions = _sample_descriptors(network, member, store, images, seed, count)
-        _fit_member(member, sample, positions, seed, count)
-
-
-def _fit_member(
-    member: FisherMember, sample: Floats, positions: Floats, seed: int, count: Callable[[], None]
-) -> None:
-    """Fit the components and the mixture of one member to a sample of its descriptors."""
-    both = fold_descriptors(sample)
-    bases, offset = _components(both, member.components // 2)
-    projected = np.einsum("nsj,sjc->nsc", both, bases)
-    projected[:, 0] -= offset
-    flat = projected.reshape(len(sample), -1)
-    points = np.concatenate([flat, positions], axis=1, dtype=np.float32)
-    signs = mirror_signs(member.components)
-    mixture = _mirrored_mixture(points, signs, member.gaussians // 2, seed, count)
-    member.set_mixture(bases, offset, *mixture)
+    for member in network.head.get_layer(BACKBONE).members:
+        sample, positions = _sample_descriptors(network, member, store, images, seed)
+        both = fold_descriptors(sample)
+        bases, offset = _components(both, member.components // 2)
+        projected = np.einsum("nsj,sjc->nsc", both, bases)
+        projected[:, 0] -= offset
+        flat = projected.reshape(len(sample), -1)
+        points = np.concatenate([flat, positions], axis=1, dtype=np.float32)
+        signs = mirror_signs(member.components)
+        member.set_mixture(
+            bases, offset, *_mirrored_mixture(points, signs, member.gaussians // 2, seed)
+        )
 
 
 def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
@@ -111,7 +94,7 @@ def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
 
 
 def _mirrored_mixture(
-    points: Floats, signs: Floats, half: int, seed: int, count: Callable[[], None]
+    points: Floats, signs: Floats, half: int, seed: int
 ) -> tuple[Floats, Floats, Floats]:
     """Fit `half` Gaussians and their mirror images: means and variances [half, C + 2], priors.
 
@@ -122,16 +105,9 @@ def _mirrored_mixture(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
-    class CountedMixture(GaussianMixture):  # type: ignore[misc]
-        """A mixture that counts its iterations."""
-
-        def _m_step(self, *arguments: Any, **keywords: Any) -> None:
-            super()._m_step(*arguments, **keywords)
-            count()
-
     one_side = np.where(points[:, -1:] < 0, points * signs, points)
     start, _ = kmeans_plusplus(one_side, half, random_state=seed)
-    mixture = CountedMixture(
+    mixture = GaussianMixture(
         2 * half,
         covariance_type="diag",
         weights_init=np.full(2 * half, 0.5 / half),
@@ -164,9 +140,9 @@ def prepare_features(
     data, context = training.data, training.context
     images, seed = data.images, data.config.seed
     if training.is_new:
-        console.log("fitting local descriptors")
         if context.is_chief:
-            fit_mixture(network, data.store, images, seed)
+            with console.waiting("fitting local descriptors"):
+                fit_mixture(network, data.store, images, seed)
         context.broadcast_variables(network.head.variables)
 
     def stop_if_asked() -> None:
@@ -266,7 +242,6 @@ def _sample_descriptors(
     store: Store,
     images: Images,
     seed: int,
-    count_batch: Callable[[], None],
 ) -> tuple[Floats, Floats]:
     """Draw a member's descriptors of every image and their positions: float32[S, 128 and 2]."""
     compiled = tf.function(
@@ -283,5 +258,4 @@ def _sample_descriptors(
             drawn = np.argsort(words)[:per_image]
             descriptors.append(of_image[drawn])
             positions.append(member.positions[drawn])
-        count_batch()
     return np.concatenate(descriptors), np.concatenate(positions)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 from keras.callbacks import CallbackList
@@ -17,12 +18,15 @@ from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.support import console
+from facepairs.support.words import format_duration
 from facepairs.training.schedule import Schedule
 from facepairs.training.step import Batch, TrainStep
-from facepairs.training.training import EpochFigures, Training, Validation
+from facepairs.training.training import Epoch, EpochFigures, Training
 
 FINISH_WITHIN_S = 10.0  # an epoch that ends sooner is finished before a training stops
 
+Logs = dict[str, Any] | None  # as Keras passes them to callbacks
 ShouldStop = Callable[[], bool]
 
 
@@ -34,7 +38,7 @@ def train_epochs(
     training: Training,
     step: TrainStep,
     batches: Iterator[Batch],
-    validate: Callable[[], Validation],
+    validate: Callable[[], float],
     callbacks: CallbackList,
     should_stop: ShouldStop,
 ) -> None:
@@ -44,7 +48,7 @@ def train_epochs(
         training: What is trained, from its last finished epoch on; saved after every epoch.
         step: Its training step.
         batches: The batches of the epochs that are left.
-        validate: Called after each epoch, and before the first where a bundle is the start.
+        validate: Returns the AUC after each epoch, and before the first one of a bundle's weights.
         callbacks: Keras's callbacks, the user's included.
         should_stop: Returns whether to stop.
 
@@ -52,18 +56,18 @@ def train_epochs(
         TrainingInterrupted: Training was asked to stop.
     """
     if training.position.initial and not training.history:
-        training.record_start(validate())
-        training.save()
+        training.end_epoch(Epoch(0, 0.0, validate()))
+        console.log(f"validation AUC {training.history[0].val_auc:.4f} at the start")
     callbacks.on_train_begin()
     while training.goes_on():
         epoch = training.epochs_done
         callbacks.on_epoch_begin(epoch)
         started = time.perf_counter()
         figures = run_epoch(step, batches, training.schedule, epoch, callbacks, should_stop)
-        validation = validate()
-        training.end_epoch(figures, validation, time.perf_counter() - started)
-        training.save()
-        callbacks.on_epoch_end(epoch, training.history[-1].logs())
+        val_auc = validate()
+        ends_s = training.seconds + time.perf_counter() - started
+        training.end_epoch(Epoch(epoch + 1, ends_s, val_auc, *figures))
+        callbacks.on_epoch_end(epoch, {**figures._asdict(), "val_auc": val_auc})
         if training.context.any(should_stop()):
             raise TrainingInterrupted
     callbacks.on_train_end()
@@ -124,9 +128,32 @@ class Validator:
 
         self._score: Any = tf.function(score, autograph=False, reduce_retracing=True)
 
-    def __call__(self) -> Validation:
-        """Score all pairs."""
+    def __call__(self) -> float:
+        """Score all pairs and return the AUC."""
         arrays = self._source.arrays
         parts = [self._score(batch["images"], arrays).numpy() for batch in self._batches]
-        genuine, scores = check_two_classes(self._pairs.genuine, np.concatenate(parts))
-        return Validation(auc(genuine, scores), float(np.std(scores)))
+        return auc(*check_two_classes(self._pairs.genuine, np.concatenate(parts)))
+
+
+class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
+    """Shows the progress of each epoch and reports its figures."""
+
+    def __init__(self, training: Training) -> None:
+        super().__init__()
+        self._training = training
+        self._show_step = console.progress("")
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        self._show_step = console.progress(f"epoch {epoch + 1}/{self._training.epochs}")
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        self._show_step(batch + 1, self._training.data.steps_per_epoch)
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        training, row = self._training, logs or {}
+        left_s = training.seconds * (training.epochs / (epoch + 1) - 1)
+        console.log(
+            f"epoch {epoch + 1}/{training.epochs}  loss {row['loss']:.4f}  "
+            f"validation AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
+            f"input wait {row['input_wait']:.1%}  {format_duration(left_s)} left"
+        )

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,12 +13,10 @@ from msgspec import Meta
 
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
-from facepairs.data.pairs import PairList
 from facepairs.data.sampler import (
     DistinctPeopleSampler,
     PairSampler,
     Sampler,
-    block_pairs,
     distinct_pairs,
 )
 from facepairs.errors import BadConfig
@@ -32,6 +30,7 @@ from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.validation import find_problem
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.people import prepare
+from facepairs.training.schedule import epoch_blocks
 
 Split = Literal["training", "validation", "test"]
 PairStore = Literal["files", "memory", "tfrecord"]
@@ -137,7 +136,8 @@ def pairs_dataset(
             batch_size = min(batch_size, len(people.training))
             sampler = DistinctPeopleSampler(first, people.training, seed, batch_size)
         batches = max(1, (pairs or TRAINING_PAIRS) // batch_size)
-        blocks = _epoch_blocks(sampler, batch_size, batches)
+        epochs = itertools.count()  # one more at each iteration
+        blocks = lambda: epoch_blocks(sampler, batch_size, batches, next(epochs))  # noqa: E731
     else:
         held_out = people.test
         if split == "validation":
@@ -146,18 +146,6 @@ def pairs_dataset(
         batches = -(-len(fixed) // batch_size)
         blocks = lambda: iter([fixed])  # noqa: E731
     return _images(make_dataset(images, blocks, batch_size), images, image_size, batches)
-
-
-def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:
-    """Return a function that yields the pairs of one epoch more at each call."""
-    epochs, size, pairs = itertools.count(), block_pairs(batch_size), batches * batch_size
-
-    def blocks() -> Iterator[PairList]:
-        epoch = next(epochs)
-        for number, done in enumerate(range(0, pairs, size)):
-            yield sampler.block(epoch, number, min(size, pairs - done))
-
-    return blocks
 
 
 def _epochs_of_cache(

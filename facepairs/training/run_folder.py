@@ -3,7 +3,6 @@
 RUN/config.toml       all settings, defaults included
 RUN/history.json      one row per epoch
 RUN/checkpoints/      weights, optimizer and position: what a resumed run continues from
-RUN/log.txt           messages with their times
 RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
 RUN/result.json       the result, once the training is finished
@@ -11,14 +10,12 @@ RUN/result.json       the result, once the training is finished
 
 import contextlib
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.choices import Model
 from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.serialize import write_json
@@ -31,11 +28,9 @@ if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
 
 CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
-MARKS = {CONFIG, RESULT, *get_args(Model)}  # what makes a folder a run, here or of `crossval`
 LOCK = "run.lock"
-WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml
-CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that resuming may change
-SCHEMA = 2
+CHANGEABLE = frozenset(("epochs", "minutes", "patience"))  # how long a resumed run trains
+SCHEMA = 3
 
 
 @dataclass(frozen=True)
@@ -56,9 +51,6 @@ class Run:
             calibration people.
         people: Number of people in each part of the split.
         threshold: The bundle's threshold; None if interrupted, and on workers other than the chief.
-        warning: How the scores had collapsed, "" when they had not.
-        worker: Number of this worker, from 0.
-        workers: Number of workers.
     """
 
     out: Path
@@ -71,9 +63,6 @@ class Run:
     val_people: int
     people: dict[str, int]
     threshold: float | None
-    warning: str
-    worker: int
-    workers: int
 
     @classmethod
     def read(cls, out: Path) -> "Run | None":
@@ -161,14 +150,19 @@ def resolve_config(
         raise BadConfig(f"{file}: {error.message}") from None
 
 
-def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) -> TrainConfig:
+def settings_of_run(
+    given: Mapping[str, Any],
+    out: Path | None,
+    resume: bool,
+    changeable: frozenset[str] = CHANGEABLE,
+) -> TrainConfig:
     """Return the settings of a run.
 
     Args:
         given: Fields of TrainConfig; with `init` its bundle decides some others.
         out: The run folder.
-        resume: Take the settings of the run in `out`; what is given may then only change how long
-            it trains.
+        resume: Take the settings of the run in `out`.
+        changeable: The settings that may then be given anew.
 
     Raises:
         BadConfig: A setting cannot be used, or cannot be changed by resuming.
@@ -182,7 +176,7 @@ def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) ->
         raise BadRun(f"{out}: nothing to resume (no {CONFIG}); begin a new run", "resume")
     before = load_config(out / CONFIG)
     changes = {name: value for name, value in given.items() if value != getattr(before, name, None)}
-    if fixed := sorted(set(changes) - CHANGEABLE):
+    if fixed := sorted(set(changes) - changeable):
         raise BadConfig("a run is resumed with its own settings; leave out others", *fixed)
     if "epochs" in changes:  # a number of epochs replaces a limit of time
         changes = {"minutes": None, **changes}
@@ -199,15 +193,25 @@ def check_place(out: Path, data: Path, resume: bool) -> None:
 
     Raises:
         BadConfig: `out` is the folder of faces or inside it.
-        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
+        BadRun: `out` cannot be read, or holds something and `resume` is false.
     """
     if out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another folder", "out")
-    names = _contents(out)
-    if resume and not names:
-        raise BadRun(f"{out}: nothing to resume; begin a new run", "resume")
-    if not resume:
-        _check_empty(out, names)
+    if resume or not (out.exists() or out.is_symlink()):
+        return
+    try:
+        # A process that was killed before it wrote its settings leaves its lock.
+        names = (entry.name for entry in out.iterdir())
+        holds = [name for name in names if name != LOCK and not is_temporary(name)]
+    except OSError as error:
+        raise BadRun(f"{out}: {error.strerror}; choose another folder", "out") from None
+    if holds:
+        raise BadRun(
+            f"{out} is not empty (it holds {min(holds)}); resume the run in it, or choose another "
+            "folder",
+            "resume",
+            "out",
+        )
 
 
 def check_unlocked(out: Path) -> None:
@@ -215,29 +219,6 @@ def check_unlocked(out: Path) -> None:
     if (out / LOCK).exists():
         with held(out / LOCK, out):
             pass
-
-
-def _contents(out: Path) -> list[str]:
-    """Return the names in a folder, without what a run leaves there before its settings."""
-    if not out.exists() and not out.is_symlink():
-        return []
-    try:
-        names = [entry.name for entry in out.iterdir()]
-    except OSError as error:
-        raise BadRun(f"{out}: {error.strerror}; choose another folder", "out") from None
-    return sorted(name for name in names if name not in WRITTEN_FIRST and not is_temporary(name))
-
-
-def _check_empty(out: Path, names: list[str]) -> None:
-    """Raise BadRun where a folder holds something, a run or anything else."""
-    if not MARKS.isdisjoint(names):
-        raise BadRun(
-            f"{out} holds a run already; resume it, or choose another folder", "resume", "out"
-        )
-    if names:
-        raise BadRun(
-            f"{out} holds no run, but other files ({names[0]}); choose a new folder", "out"
-        )
 
 
 class RunFolder:
@@ -250,9 +231,6 @@ class RunFolder:
 
     def __init__(self, path: Path, read_only: bool = False) -> None:
         self.path, self.read_only = path, read_only
-        self.checkpoints_path = path / "checkpoints"
-        self.tensorboard_path = path / "tensorboard"
-        self.bundle_path = path / BUNDLE
         self._lock = contextlib.ExitStack()
 
     def __enter__(self) -> "RunFolder":
@@ -272,17 +250,10 @@ class RunFolder:
     def finish(self, run: Run) -> None:
         """Write `result.json`, which marks the run as finished."""
         write_json(self.path / RESULT, run.to_json())
-        self.log(f"trained {run.describe_time()}")
 
     def write_history(self, rows: list[dict[str, float | None]]) -> None:
         """Replace the history, one JSON object per epoch."""
         self._write(HISTORY, json.dumps(rows, indent=1))
-
-    def log(self, line: str) -> None:
-        """Append a line with the UTC time to the log."""
-        if not self.read_only:
-            with open(self.path / "log.txt", "a", encoding="utf-8") as handle:
-                handle.write(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + line + "\n")
 
     def _write(self, name: str, text: str) -> None:
         if not self.read_only:

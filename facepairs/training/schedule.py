@@ -4,6 +4,7 @@ All but `plan_epochs`, which follows the clock, are functions of the seed, the s
 number alone, so a resumed training continues exactly where its last epoch ended.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,23 +62,25 @@ def plan_epochs(ends_s: list[float], left_s: float, max_epochs: int) -> int:
     return max(done, min(max_epochs, done + int(left_s / epoch_s)))
 
 
-def training_blocks(
-    sampler: Sampler, batch_size: int, steps_per_epoch: int, first_epoch: int
+def epoch_blocks(
+    sampler: Sampler, batch_size: int, steps_per_epoch: int, epoch: int
 ) -> Iterator[PairList]:
-    """Yield the pairs of a training in blocks, epoch after epoch, without end.
+    """Yield the pairs of one epoch in blocks.
 
     Args:
         sampler: Draws the pairs of (epoch, block).
         batch_size: Pairs per step; every block holds a multiple of it.
         steps_per_epoch: Steps of an epoch.
-        first_epoch: The first epoch, from 0. The pairs of an epoch do not depend on it.
+        epoch: Its number, from 0.
     """
-    full_block, epoch_pairs, epoch = (
-        block_pairs(batch_size),
-        steps_per_epoch * batch_size,
-        first_epoch,
-    )
-    while True:
-        for number, start in enumerate(range(0, epoch_pairs, full_block)):
-            yield sampler.block(epoch, number, min(full_block, epoch_pairs - start))
-        epoch += 1
+    full_block, pairs = block_pairs(batch_size), steps_per_epoch * batch_size
+    for number, start in enumerate(range(0, pairs, full_block)):
+        yield sampler.block(epoch, number, min(full_block, pairs - start))
+
+
+def training_blocks(
+    sampler: Sampler, batch_size: int, steps_per_epoch: int, first_epoch: int
+) -> Iterator[PairList]:
+    """Yield the pairs of a training in blocks, epoch after epoch, without end."""
+    for epoch in itertools.count(first_epoch):
+        yield from epoch_blocks(sampler, batch_size, steps_per_epoch, epoch)

@@ -9,14 +9,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from facepairs.choices import Devices, Store
 from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig
 from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
+from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
-from facepairs.training.options import Cluster, TrainOptions, read_cluster
 from facepairs.training.run_folder import (
     Run,
     check_place,
@@ -36,7 +37,8 @@ def train(
     *,
     resume: bool = False,
     callbacks: "Sequence[keras.callbacks.Callback]" = (),
-    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+    devices: Devices = "one",
+    store: Store = "auto",
 ) -> Run:
     """Train a face verifier on a folder of faces, as `facepairs train` does.
 
@@ -57,9 +59,10 @@ def train(
             may then change how long to train.
         callbacks: Called as `keras.Model.fit` calls them. Their `model` has no layers; setting its
             `stop_training` ends the training, as `keras.callbacks.EarlyStopping` does. The logs of
-            an epoch are `loss`, `val_auc`, `val_score_spread`, `learning_rate`, `pairs_per_s` and
-            `input_wait`.
-        options: How the training runs: devices, store.
+            an epoch are `loss`, `val_auc`, `learning_rate`, `pairs_per_s` and `input_wait`.
+        devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
+        store: Where images come from: decoded anew in each batch (`files`), all of them once
+            (`memory`), or `auto`: `memory` if they fit.
 
     Returns:
         The run, finished or interrupted; a finished one is returned as it is.
@@ -75,7 +78,7 @@ def train(
     started_s = time.perf_counter()
     require_extras(["train"], "facepairs.train")
     folder = Path(data)
-    cluster = Cluster() if options.devices == "one" else read_cluster()
+    cluster = Cluster() if devices == "one" else read_cluster()
     given = Path(out) if out is not None else None
     settings = settings_of_run(config.changes() if config else {}, given, resume)
     if cluster.workers > 1 and given is None:
@@ -98,4 +101,14 @@ def train(
     with console.waiting("starting TensorFlow"):
         from facepairs.training.train_people import train_people
 
-    return train_people(index, plan, split, settings, place, options, callbacks, started_s)
+    return train_people(
+        index,
+        plan,
+        split,
+        settings,
+        place,
+        devices=devices,
+        store=store,
+        callbacks=callbacks,
+        started_s=started_s,
+    )

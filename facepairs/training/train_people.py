@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
-import tensorflow as tf
 
+from facepairs import choices
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
@@ -24,13 +24,17 @@ from facepairs.pipeline.files import photos_named
 from facepairs.support import console
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.words import counted
-from facepairs.training.callbacks import training_callbacks
 from facepairs.training.distributed import DistributedContext, connect_devices
 from facepairs.training.fisher import delete_features, prepare_features
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.interrupt import stop_on_signal
-from facepairs.training.loop import ShouldStop, TrainingInterrupted, Validator, train_epochs
-from facepairs.training.options import TrainOptions
+from facepairs.training.loop import (
+    ProgressReport,
+    ShouldStop,
+    TrainingInterrupted,
+    Validator,
+    train_epochs,
+)
 from facepairs.training.run_folder import Run, RunFolder
 from facepairs.training.step import TrainStep
 from facepairs.training.trained_bundle import write_trained_bundle
@@ -43,7 +47,9 @@ def train_people(
     split: PeopleSplit,
     config: TrainConfig,
     out: Path,
-    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+    *,
+    devices: choices.Devices = "one",
+    store: choices.Store = "auto",
     callbacks: Sequence[keras.callbacks.Callback] = (),
     started_s: float | None = None,
 ) -> Run:
@@ -57,7 +63,8 @@ def train_people(
         split: The people, from `prepare`.
         config: The settings, complete.
         out: The run folder; a run in it is continued.
-        options: How the training runs.
+        devices: As in `facepairs.train`.
+        store: As in `facepairs.train`.
         callbacks: Called beside the training's own, on the chief alone.
         started_s: When the command began, by `time.perf_counter`; None: now.
 
@@ -67,9 +74,7 @@ def train_people(
     """
     keep_freed_memory()
     started_s = time.perf_counter() if started_s is None else started_s
-    context = connect_devices(options.devices)
-    if options.deterministic:
-        tf.config.experimental.enable_op_determinism()
+    context = connect_devices(devices)
     _check_devices(context, config)
     bundle, interrupted = None, False
     with (
@@ -77,9 +82,8 @@ def train_people(
         RunFolder(out, read_only=not context.is_chief) as run,
         stop_on_signal() as should_stop,
     ):
-        run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
         with context.chief_first():  # the others find what the chief has decoded
-            data = TrainingData.open(index, plan, split, config, options.store, out.parent)
+            data = TrainingData.open(index, plan, split, config, store, out.parent)
         training = Training.build(data, run, context, started_s)
         run.begin(config)
         try:
@@ -133,33 +137,35 @@ def _train(
     """Train the epochs that are left, if any."""
     if training.epochs_done >= training.epochs:
         return
-    _describe_plan(training)
+    _describe_selection(training)
     data, context, config = training.data, training.context, training.data.config
     validator = Validator(model, source, data.validation_pairs(), config.batch_size)
     step = TrainStep(model, source, config.seed, training.optimizer, context)
     batches = data.batches(source, training.epochs_done, context.local_range(config.batch_size))
-    chosen = [*training_callbacks(training), *callbacks] if context.is_chief else []
+    chosen: list[keras.callbacks.Callback] = []
+    if context.is_chief:
+        folder = str(training.run.path / "tensorboard")
+        board = keras.callbacks.TensorBoard(folder, write_graph=False)
+        chosen = [ProgressReport(training), board, *callbacks]
     driven = keras.callbacks.CallbackList(chosen, model=training)
     train_epochs(training, step, batches, validator, driven, should_stop)
     done, asked = training.epochs_done, config.epochs or training.epochs
     if done < asked:
-        training.report(f"stopping early after epoch {done} of {asked}")
+        console.log(f"stopping early after epoch {done} of {asked}")
 
 
-def _describe_plan(training: Training) -> None:
-    """Say who chooses the epoch, and whether there is any time left for training."""
+def _describe_selection(training: Training) -> None:
+    """Say who chooses the epoch."""
     config, split = training.data.config, training.data.split
     if training.chooses_epoch:
         people = counted(len(split.validation), "person", "people")
-        training.report(f"{people} set aside to choose the epoch")
+        console.log(f"{people} set aside to choose the epoch")
     elif config.validation_share and split.calibration.size:
         or_start = ", or the start where it is no worse," if config.init else ""
-        training.report(
+        console.log(
             f"too few people to choose the best epoch: the last one{or_start} is kept whatever "
             "patience says, and the validation AUC is of the calibration people"
         )
-    if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
-        training.warn(f"one epoch only: the rest takes more than {config.minutes:g} minutes")
 
 
 def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run:
@@ -171,11 +177,8 @@ def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run
         epoch=kept.epoch if kept else 0,
         seconds=round(training.seconds, 1),
         wall_seconds=round(training.wall_s, 1),
-        val_auc=kept.validation.val_auc if kept else None,
+        val_auc=kept.val_auc if kept else None,
         val_people=len(split.validation),
         people={name: len(part) for name, part in vars(split).items()},
         threshold=bundle.threshold if bundle else None,
-        warning=training.warning,
-        worker=training.context.worker,
-        workers=training.context.workers,
     )

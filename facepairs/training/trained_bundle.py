@@ -20,9 +20,11 @@ from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store
+from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
 from facepairs.training.features import FeatureStore
 from facepairs.training.fisher import fit_cohort
+from facepairs.training.run_folder import BUNDLE
 from facepairs.training.training import Training
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
@@ -41,7 +43,8 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
         BadData: The bundle cannot be written.
     """
     assert training.kept is not None
-    training.report(f"exporting {training.kept.name}")
+    kept = training.kept.epoch
+    console.log(f"exporting epoch {kept}" if kept else "exporting the start")
     return_freed_memory()  # what training held
     data, network = training.data, training.network_for_export()
     if isinstance(network, FrozenBackboneNetwork) and isinstance(source, FeatureStore):
@@ -68,7 +71,7 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
         draft = write_bundle(Path(folder, "draft"), manifest, {NETWORK: onnx}, NOBODY)
         fitted = _calibrate(draft, training)
     files = {NETWORK: onnx, MODEL: keras_bytes(model)}
-    out = training.run.bundle_path
+    out = training.run.path / BUNDLE
     return write_bundle(out, manifest, files, _identities(training), fitted)
 
 
@@ -97,7 +100,7 @@ def _record(training: Training) -> dict[str, Any]:
         "epochs": training.epochs_done,
         "epoch": kept.epoch,
         "seconds": round(training.seconds, 1),
-        "val_auc": kept.validation.val_auc,
+        "val_auc": kept.val_auc,
         "val_people": len(data.split.validation),
         "config": data.config.portable(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

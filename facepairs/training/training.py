@@ -7,6 +7,7 @@ position as JSON.
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import keras
 import msgspec
@@ -28,7 +29,7 @@ from facepairs.training.step import create_optimizer
 EXPORT_S, CALIBRATION_S_PER_IMAGE = 15.0, 0.006  # on two cores
 
 
-class EpochFigures(msgspec.Struct, frozen=True):
+class EpochFigures(NamedTuple):
     """What the steps of an epoch gave: `input_wait` is the share of time spent waiting."""
 
     loss: float
@@ -37,38 +38,23 @@ class EpochFigures(msgspec.Struct, frozen=True):
     input_wait: float
 
 
-class Validation(msgspec.Struct, frozen=True):
-    """AUC and standard deviation of the scores of the validation pairs."""
-
-    val_auc: float
-    val_score_spread: float
-
-
 class Epoch(msgspec.Struct, frozen=True):
-    """A finished epoch, numbered from 1; `seconds` of training when it ended.
+    """A finished epoch, a row of `history.json`.
 
-    Epoch 0 is the start from a bundle's weights, before the first step: it has no figures.
+    Attributes:
+        epoch: Its number from 1; 0 is the start from a bundle's weights, before the first step.
+        seconds: Time of steps and validation until it ended.
+        val_auc: AUC of the validation pairs.
+        loss, learning_rate, pairs_per_s, input_wait: As in `EpochFigures`; None for epoch 0.
     """
 
     epoch: int
     seconds: float
-    figures: EpochFigures | None
-    validation: Validation
-
-    @property
-    def name(self) -> str:
-        """The epoch in words."""
-        return f"epoch {self.epoch}" if self.epoch else "the start"
-
-    def row(self) -> dict[str, float | None]:
-        """Return a flat row for `history.json`; epoch 0 has no loss and no speed."""
-        no_figures = dict.fromkeys(EpochFigures.__struct_fields__)
-        return {"epoch": self.epoch, **no_figures, **self.logs(), "seconds": self.seconds}
-
-    def logs(self) -> dict[str, float]:
-        """Return the figures as callbacks get them."""
-        figures = msgspec.structs.asdict(self.figures) if self.figures else {}
-        return figures | msgspec.structs.asdict(self.validation)
+    val_auc: float
+    loss: float | None = None
+    learning_rate: float | None = None
+    pairs_per_s: float | None = None
+    input_wait: float | None = None
 
 
 class Position(msgspec.Struct):
@@ -104,7 +90,6 @@ class Training:
         optimizer: Its optimizer.
         position: How far it has got.
         stop_training: Set by a callback, such as Keras's EarlyStopping, to end the training.
-        warning: How the last epoch's scores had collapsed, "" when they had not.
         best: The weights of the best epoch so far; empty where the last epoch is kept.
         earlier_s: Wall time of the commands that worked on this run before.
     """
@@ -117,7 +102,6 @@ class Training:
     optimizer: keras.Optimizer
     position: Position
     stop_training: bool = False
-    warning: str = ""
     best: list[tf.Variable] = field(default_factory=list)
     earlier_s: float = 0.0
 
@@ -131,7 +115,7 @@ class Training:
             best=self.best,
             position=tf.Variable("", dtype=tf.string),
         )
-        folder = str(self.run.checkpoints_path)
+        folder = str(self.run.path / "checkpoints")
         self._manager = tf.train.CheckpointManager(self._checkpoint, folder, max_to_keep=1)
 
     @classmethod
@@ -216,13 +200,7 @@ class Training:
         chosen_from = self.history
         if not self.chooses_epoch:
             chosen_from = [one for one in self.history if one.epoch in (0, self.epochs_done)]
-        return max(chosen_from, key=lambda one: (one.validation.val_auc, -one.epoch), default=None)
-
-    @property
-    def ending_s(self) -> float:
-        """About how long it takes to export and calibrate."""
-        images = len(self.data.calibration_pairs().images())
-        return EXPORT_S + CALIBRATION_S_PER_IMAGE * images
+        return max(chosen_from, key=lambda one: (one.val_auc, -one.epoch), default=None)
 
     def goes_on(self) -> bool:
         """Return whether there is an epoch left to train, on all workers alike."""
@@ -232,29 +210,32 @@ class Training:
         self.stop_training = self.context.any(self.stop_training)
         return self.epochs_done < self.epochs and not self.stop_training
 
-    def record_start(self, validation: Validation) -> None:
-        """Record the weights of the bundle that training starts from as epoch 0."""
-        self._record(Epoch(0, 0.0, None, validation))
-        self.report(f"epoch 0/{self.epochs}  validation AUC {validation.val_auc:.4f}  at the start")
+    def end_epoch(self, epoch: Epoch) -> None:
+        """Record an epoch, keep its weights if they are the best, plan what is left, and save."""
+        self.history.append(epoch)
+        if epoch.epoch == 0 or (self.chooses_epoch and self.kept is epoch):
+            for best, variable in zip(self.best, self.network.variables, strict=True):
+                best.assign(np.asarray(variable))
+        if self.data.config.minutes and epoch.epoch:
+            self.position.epochs = int(self.context.broadcast(self._plan()))  # the chief decides
+        if self.context.is_chief:
+            self._save()
 
-    def end_epoch(self, figures: EpochFigures, validation: Validation, took_s: float) -> None:
-        """Record an epoch, keep its weights if they are the best, and plan those that are left."""
-        self._record(Epoch(self.epochs_done + 1, self.seconds + took_s, figures, validation))
+    def _plan(self) -> int:
+        """Return how many epochs there will be, if calibration and export are to end in time."""
         config = self.data.config
-        if config.minutes:
-            left_s = config.minutes * 60 - self.wall_s - self.ending_s
-            ends_s = [one.seconds for one in self.history if one.epoch]
-            planned = plan_epochs(ends_s, left_s, config.max_epochs)
-            self.position.epochs = int(self.context.broadcast(planned))  # the chief decides
+        images = len(self.data.calibration_pairs().images())
+        ending_s = EXPORT_S + CALIBRATION_S_PER_IMAGE * images
+        left_s = (config.minutes or 0.0) * 60 - self.wall_s - ending_s
+        ends_s = [one.seconds for one in self.history if one.epoch]
+        return plan_epochs(ends_s, left_s, config.max_epochs)
 
-    def save(self) -> None:
-        """Write the checkpoint and the history; only the chief writes."""
-        if not self.context.is_chief:
-            return
+    def _save(self) -> None:
+        """Write the checkpoint and the history."""
         self.position.wall_s = self.wall_s
         self._checkpoint.position.assign(msgspec.json.encode(self.position))
         self._manager.save()
-        self.run.write_history([one.row() for one in self.history])
+        self.run.write_history([msgspec.structs.asdict(one) for one in self.history])
 
     def network_for_export(self) -> Network:
         """Return the network with the weights of the epoch that is kept, on a single device."""
@@ -264,29 +245,12 @@ class Training:
             variable.assign(value)
         return network
 
-    def report(self, line: str) -> None:
-        """Show a line and write it to the run's log."""
-        console.log(line)
-        self.run.log(line)
-
-    def warn(self, line: str) -> None:
-        """Show a warning and write it to the run's log."""
-        console.log(f"warning: {line}")
-        self.run.log(line)
-
-    def _record(self, epoch: Epoch) -> None:
-        """Add an epoch; keep its weights if they may be better than those of the last one."""
-        self.history.append(epoch)
-        if epoch.epoch == 0 or (self.chooses_epoch and self.kept is epoch):
-            for best, variable in zip(self.best, self.network.variables, strict=True):
-                best.assign(np.asarray(variable))
-
     def _restore(self) -> None:
         """Continue from the checkpoint if there is one, else from the bundle of `init`."""
         config, path = self.data.config, self._manager.latest_checkpoint
         if path:
             self._load(path)
-            self.report(f"resuming after epoch {self.epochs_done} of {self.epochs}")
+            console.log(f"resuming after epoch {self.epochs_done} of {self.epochs}")
         elif config.init:
             self.position.initial = load_initial_weights(config.init, self.network)
         cache = self.data.cache.manifest if self.data.cache else None  # hosts may have copies

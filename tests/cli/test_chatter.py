@@ -16,7 +16,6 @@ OWN = (
     "store: ",
     "all crops are kept in ",
     "too few people to choose the best epoch: ",
-    "writing the log for TensorBoard",
     "exporting",
     "written: ",
     "1 unusable file skipped",

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 def test_training_leaves_a_whole_run_folder(run):
     out, report, messages = run
     assert {p.name for p in out.iterdir()} == {
-        "bundle", "checkpoints", "config.toml", "history.json", "log.txt", "result.json",
+        "bundle", "checkpoints", "config.toml", "history.json", "result.json",
         "tensorboard",
     }  # fmt: skip
     assert report["epochs"] == 2

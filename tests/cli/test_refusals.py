@@ -91,7 +91,7 @@ REFUSED = [
     (("bench", URL), "data"),
     ((*CROSSVAL, "--folds", "x"), "config"),
     ((*CROSSVAL, "--folds", "5"), "config"),
-    ((*CROSSVAL, "--methods", "siames"), "config"),
+    ((*CROSSVAL, "--model", "siames"), "usage"),
     ((*CROSSVAL, "--lists", "empty"), "data"),
     ((*CROSSVAL, "--resume"), "run"),
     ((*CROSSVAL, "--out", "faces/run"), "config"),

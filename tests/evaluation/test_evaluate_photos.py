@@ -101,8 +101,7 @@ def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) 
     folder = write_method(tmp_path / "siamese", invented())
 
     def measured(settings: str) -> tuple[str | None, str | None]:
-        recipe = "[recipe]\nframe_px = 250\ncrop_px = 128\n"
-        (folder / "config.toml").write_text(f"{recipe}[train]\n{settings}")
+        (folder / "config.toml").write_text(settings)
         summary = measure_scores(ScoreSource("view2", str(folder), "siamese")).summary
         return summary.alignment, summary.category
 

@@ -20,7 +20,7 @@ TRAIN_TOML = """epochs = 2
 pairs_per_epoch = 96
 batch_size = 16
 """
-VIEW2_TOML = f"[difference]\n{TRAIN_TOML}calibration_share = 0.4\n"
+VIEW2_TOML = f'model = "difference"\n{TRAIN_TOML}calibration_share = 0.4\n'
 PROMISES = ("measured.json", "identities.json")
 FOLD_KEYS = ("balanced_threshold", "calibration", "scores_sha256")
 
@@ -167,18 +167,18 @@ def crossval_job(base: Path) -> Job:
             "--config", base / "view2.toml")  # fmt: skip
 
     def words(place: Path) -> tuple[object, ...]:
-        started = (place / "view2").is_dir() and any((place / "view2").iterdir())
+        started = (place / "view2/config.toml").exists()
         return (*same, "--out", place / "view2", *(["--resume"] if started else []))
 
     def is_complete(place: Path) -> bool:
         from facepairs.training.view2.crossval import read_fold
 
-        for scores in place.glob("view2/*/fold-*/scores.csv.json"):
+        for scores in place.glob("view2/fold-*/scores.csv.json"):
             if read_fold(scores.parent, int(scores.parent.name[-2:])) is None:
                 raise Broken(f"{scores} does not fit its scores")
-        for bundle in place.glob("view2/*/fold-*/bundle"):
+        for bundle in place.glob("view2/fold-*/bundle"):
             bundle_is_complete(bundle)
-        result = place / "view2/difference/result.json"
+        result = place / "view2/result.json"
         return result.exists() and len(read_json(result)["folds"]) == 2
 
     def content(place: Path) -> object:

@@ -1,112 +1,105 @@
-"""A training that was stopped and resumed ends at the same weights as one that was not stopped.
+"""A run that was stopped and resumed ends as one that was not stopped, for every model and store.
 
-`tests/stress/kill.py` checks this at random moments, for trainings and cross-validations.
+`tests/stress/kill.py` stops trainings and cross-validations at random moments.
 """
 
 import json
-import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
 
 import pytest
-from processes import ctrl_c
-from processes.checkpoints import saved_arrays
-from processes.command_line import in_process
+from drawn.view2 import write_lists
+from processes.checkpoints import saved_digest
+from processes.command_line import command, in_process
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.config import TrainConfig
-from facepairs.training.inputs import data as training_data
-from facepairs.training.inputs.pair_cache import build_training_cache
-from facepairs.training.inputs.people import prepare
-from facepairs.training.train_people import train_people
+from facepairs.recipes import RECIPES
 
-STEPS = 4
-SMALL = {
-    "batch_size": 12,
-    "calibration_share": 0.25,
-}
+pytestmark = pytest.mark.slow
 
-
-def run(faces, out, config):
-    index, plan, split = prepare(faces, config)
-    return train_people(index, plan, split, config, out)
+EPOCHS = 3
+SHORT = f"""
+epochs = {EPOCHS}
+pairs_per_epoch = 160
+batch_size = 16
+calibration_share = 0.25
+validation_share = 0.2
+"""
+STORES = [(model, store) for model in RECIPES for store in ("files", "memory")]
+CACHES = [(model, "tfrecord") for model, recipe in RECIPES.items() if recipe.takes_pairs]
 
 
-def run_by_command(faces, out, settings, cache):
-    """Run the command until the AUC stays as it is; return the result, whose words are checked."""
-    settings.write_text(settings.read_text() + "patience = 2\n")
-    words = ("--config", settings, "--pair-cache", cache)
-    more = ("--epochs", 30)
-    done = in_process("train", faces, "--out", out, *words, *more, check=0)
-    report = json.loads((out / "result.json").read_text())
-    assert f"; epoch {report['epoch']} was kept" in done.stdout
-    assert "measured on 14 people who are not trained on" in done.stdout
-    assert "14 people set aside to choose the epoch" in done.stderr
-    return report
+def stop_after_first_epoch(words: tuple[object, ...], run: Path, how: signal.Signals) -> int:
+    """Run a command until a training has finished its first epoch; return its exit code."""
+    process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL)
+    while process.poll() is None and not epochs(run):
+        time.sleep(0.05)
+    process.send_signal(how)
+    return process.wait()
 
 
-def learned(out):
-    """What a training has learned: weights, optimizer, and its bundle's calibration."""
-    bundle = Bundle.open(out / "bundle")
-    return saved_arrays(out), bundle.threshold, bundle.calibration
+def epochs(run: Path) -> list[int]:
+    """The finished epochs of a run; a start from a bundle is none."""
+    history = run / "history.json"
+    rows = json.loads(history.read_text()) if history.exists() else []
+    return [row["epoch"] for row in rows if row["epoch"]]
 
 
-def mean_losses(out):
-    return [row["loss"] for row in json.loads((out / "history.json").read_text())]
+@pytest.fixture(scope="module")
+def unstopped(many_faces, tmp_path_factory):
+    """A function that trains a model without a stop, once for all stores of the same pairs."""
+    folder, done = tmp_path_factory.mktemp("unstopped"), {}
+
+    def train(model: str, cached: bool) -> tuple[Path, tuple[object, ...]]:
+        out = folder / f"{model}-{cached}"
+        if out not in done:
+            file, cache = folder / f"{model}.toml", folder / f"{model}-cache"
+            file.write_text(f'model = "{model}"\n{SHORT}')
+            words: tuple[object, ...] = ("--config", file)
+            if cached:
+                build = ("cache", "build", many_faces, "--out", cache, *words)
+                in_process(*build, "--pair-count", 160, check=0)
+                words += ("--pair-cache", cache)
+            in_process("train", many_faces, "--out", out, *words, check=0)
+            done[out] = words
+        return out, done[out]
+
+    return train
 
 
-def kept_epoch(out):
-    rows = json.loads((out / "history.json").read_text())
-    return max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
+@pytest.mark.parametrize(("model", "store"), [*STORES, *CACHES])
+def test_a_killed_training_ends_at_the_weights_of_an_unstopped_one(
+    many_faces, unstopped, tmp_path, model, store
+):
+    whole, words = unstopped(model, store == "tfrecord")
+    run = tmp_path / "run"
+    begin = ("train", many_faces, "--out", run)
+    kept_in = () if store == "tfrecord" else ("--store", store)
+    assert stop_after_first_epoch((*begin, *words, *kept_in), run, signal.SIGKILL) == -9
+    assert 1 <= len(epochs(run)) < EPOCHS
+    in_process(*begin, "--resume", check=0)
+    assert epochs(run) == epochs(whole)
+    assert saved_digest(run) == saved_digest(whole)
+    one, other = Bundle.open(run / "bundle"), Bundle.open(whole / "bundle")
+    assert one.measured == other.measured
+    assert one.raw["training"]["epoch"] == other.raw["training"]["epoch"]
 
 
-@pytest.mark.slow
-def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_path, monkeypatch):
-    """Of a cache, stopped within the first epoch, and after the best one."""
-    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
-    config = TrainConfig().replace(
-        **{**SMALL, "model": "difference", "validation_share": 0.3},
-        learning_rate=0.1,  # so high that training fails after the second epoch
-        seed=5,
-    )
-    cache, file = tmp_path / "cache", tmp_path / "cache.toml"
-    file.write_text(config.to_toml())
-    build_training_cache(many_faces, cache, config, STEPS * 12, "raw", 4)
-    report = run_by_command(many_faces, tmp_path / "whole", file, cache)
-    assert report["val_people"] == 14
-    assert report["epochs"] < 30
-    assert report["epochs"] == report["epoch"] + 2 == kept_epoch(tmp_path / "whole") + 2
-    assert "stopping early after epoch" in (tmp_path / "whole" / "log.txt").read_text()
-    rows = json.loads((tmp_path / "whole" / "history.json").read_text())
-    assert report["val_auc"] == rows[report["epoch"] - 1]["val_auc"] >= rows[-1]["val_auc"]
-    bundle = Bundle.open(tmp_path / "whole" / "bundle")
-    assert bundle.raw["training"]["epoch"] == report["epoch"]
-    assert bundle.raw["training"]["val_people"] == 14
-    assert bundle.raw["training"]["pairs"] == report["epochs"] * STEPS * 12  # all of the cache
-    identities, people = bundle.identities, report["people"]
-    assert len(identities.training) == people["training"] + people["validation"]
-    index, _, split = prepare(many_faces, config)
-    names = [index.people[person] for person in split.validation]
-    assert bundle.trained_on(names).all()
-    config = config.replace(epochs=30, patience=2, cache=str(cache))
-    out, best = tmp_path / "stopped", report["epoch"] * STEPS
-    for steps in (STEPS - 1, best + STEPS + 2):
-        with monkeypatch.context() as patch:
-            ctrl_c.press_after(patch, steps)
-            assert run(many_faces, out, config).interrupted
-        assert not (out / "bundle").exists()
-    again = run(many_faces, out, config)
-    assert not again.interrupted
-    assert (again.epoch, again.val_auc) == (report["epoch"], report["val_auc"])
-    assert learned(out) == learned(tmp_path / "whole")
-    assert mean_losses(out) == pytest.approx(mean_losses(tmp_path / "whole"), rel=1e-9)
-
-
-@pytest.mark.slow
-def test_a_finished_training_of_a_fitted_backbone_exports_the_same_again(faces, tmp_path):
-    """What is fitted and not trained, the mixture of descriptors, is in the checkpoint, too."""
-    out, bundle = tmp_path / "run", tmp_path / "run/bundle"
-    words = ("train", faces, "--out", out)
-    in_process(*words, "--model", "siamese-small", "--epochs", "1", check=0)
-    before = Bundle.open(bundle).measured
-    shutil.rmtree(bundle)
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_a_stopped_cross_validation_goes_on_within_its_fold(many_faces, tmp_path, how, code):
+    write_lists(many_faces, tmp_path / "lists")
+    file = tmp_path / "view2.toml"
+    file.write_text(f'model = "siamese-conv"\n{SHORT}')
+    begin = ("crossval", many_faces, "--lists", tmp_path / "lists", "--config", file)
+    begin += ("--folds", "1-2", "--out")
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    in_process(*begin, whole, check=0)
+    words = (*begin, stopped)
+    assert stop_after_first_epoch(words, stopped / "fold-02", how) == code
+    assert 1 <= len(epochs(stopped / "fold-02")) < EPOCHS
     in_process(*words, "--resume", check=0)
-    assert Bundle.open(bundle).measured == before
+    for fold in ("fold-01", "fold-02"):
+        assert saved_digest(stopped / fold) == saved_digest(whole / fold)
+    assert (stopped / "scores.csv").read_bytes() == (whole / "scores.csv").read_bytes()

@@ -16,9 +16,9 @@ from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.console import showing
 from facepairs.training import features
+from facepairs.training.cluster import Cluster
 from facepairs.training.distributed import DistributedContext
 from facepairs.training.features import precompute
-from facepairs.training.options import Cluster
 
 
 class MeanColour:
@@ -79,9 +79,8 @@ def test_without_memory_features_are_in_a_file_that_is_reused(
     before = path.stat().st_mtime_ns
     assert np.array_equal(build(index, images, path).vectors, expected)
     assert path.stat().st_mtime_ns == before
-    for other in (expected + np.float16(1), expected[:-1]):  # without a checksum, of another shape
-        np.save(path, other)
-        assert np.array_equal(build(index, images, path).vectors, expected)
+    np.save(path, expected[:-1])  # another shape
+    assert np.array_equal(build(index, images, path).vectors, expected)
 
 
 def test_the_error_names_a_folder_that_cannot_be_created(index, images, tmp_path, no_memory):

@@ -65,7 +65,7 @@ def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
     sides = np.where(random.random((4_000, 1)) < 0.8, 1, turn)  # most photos show one side
     drawn = random.choice(2, 4_000, p=[0.7, 0.3])
     points = ((centres[drawn] + random.normal(0, 0.1, (4_000, 4))) * sides).astype(np.float32)
-    means, variances, priors = fisher._mirrored_mixture(points, turn, 2, 0, lambda: None)
+    means, variances, priors = fisher._mirrored_mixture(points, turn, 2, 0)
     order = np.argsort(means[:, 0])
     means = np.where(means[:, 3:] < 0, means * turn, means)  # either may be the mirror image
     assert means[order] == pytest.approx(centres, abs=0.03)

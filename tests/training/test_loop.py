@@ -14,14 +14,18 @@ from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training import loop
-from facepairs.training.callbacks import ProgressReport
 from facepairs.training.distributed import SINGLE_DEVICE
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.people import prepare
-from facepairs.training.loop import TrainingInterrupted, Validator, train_epochs
+from facepairs.training.loop import (
+    ProgressReport,
+    TrainingInterrupted,
+    Validator,
+    train_epochs,
+)
 from facepairs.training.run_folder import RunFolder
 from facepairs.training.step import TrainStep
-from facepairs.training.training import EpochFigures, Training, Validation
+from facepairs.training.training import Epoch, Training
 
 EPOCHS, STEPS, BATCH = 2, 4, 8
 CONFIG = TrainConfig(
@@ -108,9 +112,7 @@ def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
     assert values(resumed) != values(whole)
     train(resumed)
     assert values(resumed) == values(whole)
-    assert [one.figures.loss for one in resumed.history] == [
-        one.figures.loss for one in whole.history
-    ]
+    assert [one.loss for one in resumed.history] == [one.loss for one in whole.history]
     assert build(data, tmp_path / "run", loss=loss).epochs_done == EPOCHS
 
 
@@ -136,13 +138,13 @@ def test_a_callback_can_end_a_training(data, tmp_path):
 def test_the_weights_of_the_best_epoch_are_kept_and_saved(data, tmp_path):
     data = replace(data, split=replace(data.split, validation=data.split.test))
     training = build(data, tmp_path / "run")
-    figures = EpochFigures(0.5, 0.01, 100.0, 0.0)
     for epoch, auc in enumerate((0.7, 0.9, 0.8), 1):
         training.network.variables[0].assign(np.full_like(training.network.variables[0], epoch))
-        training.end_epoch(figures, Validation(auc, 0.1), 1.0)
-        training.save()
+        training.end_epoch(Epoch(epoch, float(epoch), auc))
     resumed = build(data, tmp_path / "run")
     assert resumed.kept.epoch == 2
+    ends = [build(data, tmp_path / "run", epochs=9, patience=n).goes_on() for n in (1, 2)]
+    assert ends == [False, True]
     assert float(np.asarray(resumed.network.variables[0]).max()) == 3
     assert float(np.asarray(resumed.network_for_export().variables[0]).max()) == 2
 
@@ -164,7 +166,7 @@ def test_the_start_from_a_bundle_is_among_the_epochs(data, tmp_path, aucs, chose
         data = replace(data, split=replace(data.split, validation=data.split.test))
     training = build(data, tmp_path / "run", init=str(tmp_path / "bundle"))
     scores = iter(aucs)
-    train(training, validate=lambda: Validation(next(scores), 0.1))
+    train(training, validate=lambda: next(scores))
     rows = json.loads((tmp_path / "run" / "history.json").read_text())
     assert [row["epoch"] for row in rows] == [0, 1, 2]
     assert [row["val_auc"] for row in rows] == list(aucs)

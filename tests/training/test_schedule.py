@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from facepairs.data.sampler import PairSampler
-from facepairs.training.callbacks import describe_collapse
 from facepairs.training.schedule import Schedule, plan_epochs, training_blocks
-from facepairs.training.training import Validation
 
 STEPS, BATCH = 20, 100  # an epoch is two blocks, one cut short
 
@@ -41,10 +39,3 @@ def test_epochs_are_planned_at_the_speed_of_the_last_three():
     assert plan_epochs([10.0], 35.0, 3) == 3
     assert plan_epochs([10.0], -1.0, 100) == 1
     assert plan_epochs([100.0, 110.0, 120.0, 130.0], 25.0, 100) == 6  # the slow first is forgotten
-
-
-def test_describe_collapse_names_equal_scores_and_an_auc_of_one_half():
-    assert describe_collapse(Validation(val_auc=0.9, val_score_spread=1e-5))
-    assert describe_collapse(Validation(val_auc=0.9, val_score_spread=float("nan")))
-    assert describe_collapse(Validation(val_auc=0.51, val_score_spread=1.0))
-    assert describe_collapse(Validation(val_auc=0.8, val_score_spread=1.0)) == ""

@@ -136,7 +136,7 @@ def read_result(path: Path) -> CrossvalResult:
 def read_alignment(folder: Path) -> tuple[str | None, str | None]:
     """Return the alignment and LFW's category of a run; None where it does not record them."""
     try:
-        train = read_table(folder / "config.toml")["train"]
+        train = read_table(folder / "config.toml")
         alignment = ALIGNMENTS[train["align"]]
         return alignment, OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
     except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):

@@ -100,9 +100,6 @@ def choose_usable(
     if problems:
         console.log(f"{counted(len(problems), 'unusable file')} skipped")
         index, table = index.without(table.problems), table.without(table.problems)
-    several = int((table.faces > 1).sum())
-    if several:
-        console.log(f"several faces in {counted(several, 'photo')}")
     return index, table
 
 

@@ -1,15 +1,14 @@
 """`crossval`: LFW's View 2, fold by fold; finished folds are not trained again.
 
-RUN/METHOD/config.toml          the settings, equal for all folds of a method
-RUN/METHOD/fold-01/ …           a run folder per fold; its scores.csv is written at the end
-RUN/METHOD/scores.csv           the scores of all finished folds
-RUN/METHOD/result.json          how the networks of these folds were trained and decide
+RUN/config.toml       the settings, equal for all folds
+RUN/fold-01/ …        a run folder per fold; its scores.csv is written at the end
+RUN/scores.csv        the scores of all finished folds
+RUN/result.json       how the networks of these folds were trained and decide
 
 All figures follow from the last two: `facepairs evaluate RUN` computes them again.
 """
 
 import gc
-import itertools
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.rates import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
-from facepairs.errors import FacepairsError
+from facepairs.errors import BadConfig, BadRun, FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
@@ -39,12 +38,19 @@ from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.training.interrupt import stop_on_signal
-from facepairs.training.options import TrainOptions
-from facepairs.training.run_folder import Run, RunFolder, check_place, check_unlocked
-from facepairs.training.view2.plan import METHODS, Plan, check_data, keep_settings
-from facepairs.training.view2.protocol import View2, check_unknown, prepare_view2
+from facepairs.training.run_folder import (
+    BUNDLE,
+    Run,
+    RunFolder,
+    check_place,
+    check_unlocked,
+    settings_of_run,
+)
+from facepairs.training.view2.protocol import View2, check_unknown, parse_folds, prepare_view2
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 from facepairs.verification.verifier import Verifier
+
+FIXED = ("init", "lists", "cache", "skip_bad")  # settings that the model or the protocol decides
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,12 @@ class CrossvalReport:
     Attributes:
         out: The run folder.
         interrupted: Whether it was stopped; `resume` continues it.
-        methods: The figures of all methods that have finished folds in `out`.
+        summary: The figures of all finished folds in `out`; None without any.
     """
 
     out: Path
     interrupted: bool
-    methods: dict[str, Summary]
+    summary: Summary | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,83 +80,84 @@ def crossval(
     data: Path | str,
     lists: Path | str,
     out: Path | str,
-    plan: Plan,
+    config: TrainConfig | None = None,
     *,
+    folds: str | None = None,
     resume: bool = False,
-    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
 ) -> CrossvalReport:
-    """Measure methods by LFW's View 2, as `facepairs crossval` does.
+    """Measure the training of a model by LFW's View 2, as `facepairs crossval` does.
 
     Ten times, a network is trained on nine sets of people and tested on the tenth.
 
     Examples:
-        >>> plan = facepairs.make_plan("difference,siamese-small", folds="1-3")
-        >>> facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", plan).methods
+        >>> config = facepairs.TrainConfig(model="difference")
+        >>> facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", config, folds="1-3").summary
 
     Args:
         data: LFW's folder of `Person_Name/photo.jpg`.
         lists: Folder of LFW's people.txt and pairs.txt.
         out: Folder for one run folder per fold, and the results.
-        plan: Methods, their settings and folds, from `make_plan`.
-        resume: Continue in `out`; finished folds stay.
-        options: How the trainings run, on one machine.
+        config: The settings, the same for all folds; None for the defaults. Nobody is set aside as
+            test people: those are the fold's set.
+        folds: Fold numbers such as `3`, `1-10` or `2,5,7-8`; None for all.
+        resume: Continue in `out` with its settings; finished folds stay.
 
     Raises:
+        BadConfig: A setting or the folds cannot be used.
         BadData: A photo or a list cannot be used.
-        BadRun: `out` holds something already, or was made with other settings or images, or a
+        BadRun: `out` holds something already, or was made with other people, photos or pairs, or a
             network knows people of its fold.
         MissingExtra: The packages for training are not installed.
     """
     require_extras(["train"], "facepairs.crossval")
-    folder, place = Path(data), Path(out)
+    folder, place, numbers = Path(data), Path(out), parse_folds(folds)
+    given = {**(config.changes() if config else {}), "test_share": 0.0}
+    settings = settings_of_run(given, place, resume, changeable=frozenset())
+    usual = TrainConfig(model=settings.model)
+    if fixed := [name for name in FIXED if getattr(settings, name) != getattr(usual, name)]:
+        raise BadConfig(f"{fixed[0]} is decided by the model and the protocol", *fixed)
     check_place(place, folder, resume)
     check_unlocked(place)
     require_room_to_train()
-    view, photos = prepare_view2(folder, Path(lists), plan.folds, plan.align)
-    return run_folds(view, photos, plan, place, options)
+    view, photos = prepare_view2(folder, Path(lists), numbers, settings.align)
+    return run_folds(view, photos, settings, place, numbers)
 
 
 def run_folds(
-    view: View2,
-    photos: PhotoTable,
-    plan: Plan,
-    out: Path,
-    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+    view: View2, photos: PhotoTable, config: TrainConfig, out: Path, folds: tuple[int, ...]
 ) -> CrossvalReport:
     """Train and score the folds that are not finished, then summarise all that are.
 
     Args:
         view: The protocol, from `prepare_view2`.
         photos: What was found in the photos, from `prepare_view2`.
-        plan: Methods and folds, from `make_plan`.
+        config: The settings.
         out: The run folder; a run in it is continued.
-        options: How the trainings run.
+        folds: Numbers of the folds; all folds when empty.
 
     Raises:
         BadRun: As `crossval`.
     """
-    folds, interrupted = view.select_folds(plan.folds), False
-    with RunFolder(out), stop_on_signal() as should_stop:
-        check_data(out, view.digests)
-        for method, config in plan.configs.items():
-            keep_settings(out / method, config, view.digests)
+    interrupted = False
+    with RunFolder(out) as run, stop_on_signal() as should_stop:
+        run.begin(config)
         try:
-            for (method, config), fold in itertools.product(plan.configs.items(), folds):
-                folder = fold_folder(out / method, fold)
+            for fold in view.select_folds(folds):
+                folder = fold_folder(out, fold)
                 finished = read_fold(folder, fold)
-                if not finished and not should_stop():
+                if finished:
+                    _check_fold(view, fold, folder, finished.scores)
+                elif not should_stop():
                     split = view.split(fold, config)
-                    people = f"{len(split.training):,} people to train on"
-                    console.log(f"{method}, fold {fold}: {people}")
-                    finished = run_fold(view, photos, fold, split, config, folder, options)
+                    console.log(f"fold {fold}: {len(split.training):,} people to train on")
+                    finished = run_fold(view, photos, fold, split, config, folder)
                 if interrupted := not finished:
                     break
-                console.log(f"{method}, fold {fold} is finished")
+                console.log(f"fold {fold} is finished")
         except KeyboardInterrupt:
             interrupted = True
-        summaries = {method: _summarise(out / method, len(view.sets)) for method in METHODS}
-        methods = {method: figures for method, figures in summaries.items() if figures}
-    return CrossvalReport(out, interrupted, methods)
+        summary = _summarise(view, config.model, out)
+    return CrossvalReport(out, interrupted, summary)
 
 
 def run_fold(
@@ -160,7 +167,6 @@ def run_fold(
     split: PeopleSplit,
     config: TrainConfig,
     folder: Path,
-    options: TrainOptions,
 ) -> FinishedFold | None:
     """Train on a split, check that the bundle knows nobody of the fold, and score the fold.
 
@@ -169,9 +175,8 @@ def run_fold(
         photos: What was found in the photos.
         fold: The fold's number.
         split: The people to train and to calibrate on.
-        config: The method's settings.
+        config: The settings.
         folder: The run folder of the fold; training continues from its checkpoint if there is one.
-        options: How the trainings run.
 
     Returns:
         The finished fold, or None if training was stopped.
@@ -188,7 +193,7 @@ def run_fold(
     keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
     gc.collect()  # … and so would their features, which are in reference cycles
     crops = photos.crop_plan(config.recipe.crop_spec, config.align)
-    run = train_people(view.index, crops, split, config, folder, options)
+    run = train_people(view.index, crops, split, config, folder)
     if run.interrupted:
         return None
     bundle = Bundle.open(run.bundle)
@@ -205,9 +210,9 @@ def run_fold(
     return read_fold(folder, fold)
 
 
-def fold_folder(method_folder: Path, fold: int) -> Path:
+def fold_folder(out: Path, fold: int) -> Path:
     """Return the run folder of a fold, such as `fold-01`."""
-    return method_folder / f"fold-{fold:02}"
+    return out / f"fold-{fold:02}"
 
 
 def read_fold(folder: Path, fold: int) -> FinishedFold | None:
@@ -229,18 +234,26 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
     return FinishedFold(scores, training)
 
 
-def _summarise(folder: Path, folds: int) -> Summary | None:
-    """Write the scores and trainings of a method's finished folds, and measure them, if any."""
-    found = (read_fold(fold_folder(folder, fold), fold) for fold in range(1, folds + 1))
-    done = [fold for fold in found if fold]
+def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
+    """Raise BadRun where a finished fold is of other people or pairs than the lists name."""
+    check_unknown(Bundle.open(folder / BUNDLE), view.index, view.people_of(fold), fold)
+    pairs = view.pairs_of(fold)
+    for side, names in ((pairs.left, scores.left), (pairs.right, scores.right)):
+        if list(names) != [view.index.name(image) for image in side.tolist()]:
+            raise BadRun(f"{folder}: has scores of other pairs; choose another folder", "out")
+
+
+def _summarise(view: View2, model: str, out: Path) -> Summary | None:
+    """Write the scores and trainings of the finished folds, and measure them, if any."""
+    folds = range(1, len(view.sets) + 1)
+    done = [found for fold in folds if (found := read_fold(fold_folder(out, fold), fold))]
     if not done:
         return None
-    provenance = Provenance(model=folder.name, pairs="LFW View 2", protocol="view2")
-    write_scores(folder / SCORES, _join([fold.scores for fold in done]), provenance)
+    provenance = Provenance(model=model, pairs="LFW View 2", protocol="view2")
+    write_scores(out / SCORES, _join([fold.scores for fold in done]), provenance)
     trainings = [fold.training for fold in done]
-    result = CrossvalResult(method=folder.name, folds=trainings, folds_in_all=folds)
-    write_json(folder / RESULT, result)
-    return measure_scores(ScoreSource("view2", str(folder), folder.name)).summary
+    write_json(out / RESULT, CrossvalResult(method=model, folds=trainings, folds_in_all=len(folds)))
+    return measure_scores(ScoreSource("view2", str(out), model)).summary
 
 
 def _join(parts: list[ScoreTable]) -> ScoreTable:

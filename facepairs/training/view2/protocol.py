@@ -17,15 +17,13 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import list_path, read_pairs, read_people
+from facepairs.data.lfw.lists import MAX_FOLDS, list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
 from facepairs.faces.inspection import PhotoTable
-from facepairs.support.checksum import file_sha256
 from facepairs.training.inputs.people import usable_photos
 
-PEOPLE_LIST, PAIRS_LIST = "people.txt", "pairs.txt"
 NAMED_PEOPLE = 3  # that a message lists
 People = npt.NDArray[np.int64]
 
@@ -36,15 +34,13 @@ class View2:
 
     Attributes:
         index: The images.
-        sets: `sets[k - 1]` are the people of fold k; disjoint.
-        pairs: All pairs; `pairs.fold` counts from 1, and a pair shows people of its fold's set.
-        digests: SHA-256 in hex of the two lists, by name, and of the index.
+        sets: `sets[k - 1]` are the people of fold k.
+        pairs: All pairs; `pairs.fold` counts from 1.
     """
 
     index: FaceIndex
     sets: tuple[People, ...]
     pairs: PairList
-    digests: dict[str, str]
 
     def select_folds(self, folds: tuple[int, ...]) -> tuple[int, ...]:
         """Return `folds`, or all folds when it is empty.
@@ -54,7 +50,7 @@ class View2:
         """
         count = len(self.sets)
         if folds and max(folds) > count:
-            raise BadConfig(f"folds has {max(folds)}; the lists have folds 1 to {count}")
+            raise BadConfig(f"folds has {max(folds)}; the lists have folds 1 to {count}", "folds")
         return folds or tuple(range(1, count + 1))
 
     def pairs_of(self, fold: int) -> PairList:
@@ -66,17 +62,37 @@ class View2:
         shown = self.index.person_of[self.pairs_of(fold).images()]
         return np.union1d(self.sets[fold - 1], shown)
 
+    def people_outside(self, fold: int) -> People:
+        """Return the people of the other sets."""
+        return np.concatenate([s for k, s in enumerate(self.sets, 1) if k != fold])
+
     def split(self, fold: int, config: TrainConfig) -> PeopleSplit:
         """Split the other sets' people for training and calibration; the fold's are the test.
 
         Raises:
             NotEnough: They are too few to form the pairs.
         """
-        others = np.concatenate([s for k, s in enumerate(self.sets, 1) if k != fold])
-        split = split_people(
-            self.index, others, config.seed, config.calibration_share, 0.0, config.validation_share
-        )
+        shares = config.calibration_share, 0.0, config.validation_share
+        split = split_people(self.index, self.people_outside(fold), config.seed, *shares)
         return replace(split, test=self.people_of(fold))
+
+
+def parse_folds(text: str | None) -> tuple[int, ...]:
+    """Parse fold numbers such as `3`, `1-10` or `2,5,7-8`; return each once, rising.
+
+    Raises:
+        BadConfig: The text is no list of numbers and ranges.
+    """
+    numbers: set[int] = set()
+    for part in text.split(",") if text is not None else ():
+        ends = [end.strip() for end in part.split("-")]
+        valid = all(end.isascii() and end.isdigit() and len(end) < 5 for end in ends)
+        if len(ends) > 2 or not valid or not 1 <= int(ends[0]) <= int(ends[-1]) <= MAX_FOLDS:
+            raise BadConfig(
+                f"folds is {text!r}; use numbers and ranges such as 3, 1-10 or 2,5,7-8", "folds"
+            )
+        numbers |= set(range(int(ends[0]), int(ends[-1]) + 1))
+    return tuple(sorted(numbers))
 
 
 def prepare_view2(
@@ -91,7 +107,7 @@ def prepare_view2(
         data: Folder of `Person_Name/photo.jpg`.
         lists: Folder of `people.txt` and `pairs.txt`.
         folds: The folds to run.
-        align: With `landmarks`, find the face in every photo; needed if any method aligns.
+        align: With `landmarks`, find the face in every photo.
 
     Raises:
         BadData: An image is missing or cannot be read, or a line of a list cannot be used.
@@ -114,7 +130,7 @@ def read_view2(index: FaceIndex, lists: Path) -> View2:
     Raises:
         BadData: The lists contradict each other or the images.
     """
-    people_path, pairs_path = list_path(lists, PEOPLE_LIST), list_path(lists, PAIRS_LIST)
+    people_path, pairs_path = list_path(lists, "people.txt"), list_path(lists, "pairs.txt")
     sets, pairs = read_people(people_path, index), read_pairs(pairs_path, index)
     count = int(pairs.fold.max())
     if count < 2 or len(sets) != count:
@@ -122,27 +138,14 @@ def read_view2(index: FaceIndex, lists: Path) -> View2:
             f"{people_path} has {len(sets)} sets and {pairs_path} {count} folds; View 2 needs as "
             "many sets as folds, two or more: download the official lists again"
         )
-    set_of = np.zeros(len(index.people), np.int64)
-    for number, people in enumerate(sets, 1):
-        for person in people.tolist():
-            if set_of[person]:
-                raise BadData(
-                    f"{people_path}: {index.people[person]} is in set {set_of[person]} and again "
-                    f"in set {number}"
-                )
-            set_of[person] = number
-    for side in (pairs.left, pairs.right):
-        set_of_pair = set_of[index.person_of[side]]
-        wrong = np.flatnonzero(set_of_pair != pairs.fold)
-        if len(wrong):
-            first = wrong[0]
-            where = f"set {set_of_pair[first]}" if set_of_pair[first] else "no set"
+    view = View2(index, tuple(sets), pairs)
+    for fold in range(1, count + 1):
+        for person in np.intersect1d(view.people_of(fold), view.people_outside(fold)).tolist():
             raise BadData(
-                f"{pairs_path}: fold {pairs.fold[first]} shows "
-                f"{index.people[index.person_of[side[first]]]}, who is in {where} of {people_path}"
+                f"{people_path} and {pairs_path}: {index.people[person]} is in fold {fold} and in "
+                "another one; download the official lists again"
             )
-    digests = {path.name: file_sha256(path) for path in (people_path, pairs_path)}
-    return View2(index, tuple(sets), pairs, {"index": index.fingerprint, **digests})
+    return view
 
 
 def check_unknown(bundle: Bundle, index: FaceIndex, people: People, fold: int) -> None:

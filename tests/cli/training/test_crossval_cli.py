@@ -9,8 +9,7 @@ from processes.command_line import in_process
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 SMALL = """
-[siamese-conv]
-image_size = 64
+model = "siamese-conv"
 epochs = 1
 pairs_per_epoch = 64
 batch_size = 16
@@ -29,15 +28,15 @@ def given(many_faces, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_table_for_people_json_for_scripts_and_resume_adds_a_fold(given, tmp_path):
-    words = ("crossval", *given, "--out", tmp_path / "run", "--methods", "siamese-conv")
+    words = ("crossval", *given, "--out", tmp_path / "run")
     head, row = in_process(*words, "--folds", 2, check=0).stdout.splitlines()
-    assert head.startswith("method")
+    assert head.startswith("model")
     assert row.startswith("siamese-conv")
     assert "--resume" in in_process(*words, "--folds", 2, check=2).stderr
     done = in_process(*words, "--folds", "1-2", "--resume", "--json", check=0)
     report = json.loads(done.stdout)
     assert report["interrupted"] is False
-    result = report["methods"]["siamese-conv"]
+    result = report["summary"]
     assert [fold["name"] for fold in result["folds"]] == ["1", "2"]
     assert result["accuracy"]["standard_error"] > 0
     assert done.stderr.count("people to train on") == 1  # fold 2 was done

@@ -77,7 +77,7 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 REFUSED = [  # by what the message names
     (["--out", "{run}"], "(--resume, --out)"),
-    (["--out", "{photos}"], "{photos} holds no run"),
+    (["--out", "{photos}"], "{photos} is not empty"),
     (["--out", "{faces}/run"], "(--out)"),
     (["--epochs", "0"], "(--epochs)"),
     (["--minutes", "0"], "(--minutes)"),

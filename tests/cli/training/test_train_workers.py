@@ -38,12 +38,10 @@ def test_two_workers_train_and_one_writes_the_best_epoch(faces, tmp_path):
     (first, output, _), (second, other, errors) = workers.finish(started)
     assert (first, second) == (0, 0), errors
     chief, other = json.loads(output), json.loads(other)
-    assert (chief["worker"], chief["workers"], chief["val_people"]) == (0, 2, 4)
-    assert (other["worker"], other["workers"], other["bundle"]) == (1, 2, None)
-    assert chief["bundle"] == str(out / "bundle")
+    assert (chief["val_people"], chief["bundle"]) == (4, str(out / "bundle"))
+    assert other["bundle"] is None
     for name in ("val_auc", "epoch", "epochs"):  # the same weights on both
         assert other[name] == chief[name]
-    assert (out / "log.txt").read_text().count(" epoch=1 ") == 1
 
 
 def test_requests_that_workers_cannot_share_are_refused(faces, tmp_path, monkeypatch):
@@ -57,7 +55,7 @@ def test_requests_that_workers_cannot_share_are_refused(faces, tmp_path, monkeyp
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "other.txt").write_text("a file of another program")
     for environment in (first, other):  # at once: nobody waits for the others
-        assert "holds no run" in refused(environment, "--out", tmp_path / "used")
+        assert "other.txt" in refused(environment, "--out", tmp_path / "used")
     assert "several workers need the run folder" in refused(first)
     assert "'two' is not one of 'auto', 'one', 'all'" in refused(first, "--devices", "two")
     damaged = {**first, "TF_CONFIG": first["TF_CONFIG"][:-5]}
@@ -172,7 +170,7 @@ def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, mo
     started = workers.train(faces, "--out", tmp_path / "two", *words)
     assert [code for code, *_ in workers.finish(started)] == [0, 0]
     one, two = (json.loads((tmp_path / run / "history.json").read_text()) for run in ("one", "two"))
-    for name in ("loss", "val_auc", "val_score_spread"):
+    for name in ("loss", "val_auc"):
         assert two[-1][name] == pytest.approx(one[-1][name], rel=1e-3), name
 
 

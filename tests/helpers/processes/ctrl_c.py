@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from facepairs.training import loop
-from facepairs.training.callbacks import ProgressReport
+from facepairs.training.loop import ProgressReport
 
 
 def press_after(patch: pytest.MonkeyPatch, steps: int, finish_within_s: float = 0.0) -> None:

@@ -20,9 +20,9 @@ from facepairs.models.build import build_network
 from facepairs.models.replicas import synchronise_batch_norms
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
+from facepairs.training.cluster import read_cluster
 from facepairs.training.distributed import DistributedContext, connect_devices
 from facepairs.training.loop import run_epoch
-from facepairs.training.options import read_cluster
 from facepairs.training.schedule import Schedule, training_blocks
 from facepairs.training.step import TrainStep
 

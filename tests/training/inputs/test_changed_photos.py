@@ -12,7 +12,6 @@ from facepairs.config import TrainConfig
 from facepairs.errors import BadData, BadImage
 from facepairs.training.inputs.pair_cache import build_training_cache, open_training_cache
 from facepairs.training.inputs.people import prepare
-from facepairs.training.options import TrainOptions
 
 CONFIG = TrainConfig(model="difference", align="none", calibration_share=0.25, test_share=0.25)
 
@@ -79,7 +78,7 @@ def test_photos_that_vanish_in_mid_training_end_it_in_a_line_and_keep_its_epochs
             photos,
             tmp_path / "run",
             config,
-            options=TrainOptions(store="files"),
+            store="files",
             callbacks=[LambdaCallback(on_epoch_end=lose)],
         )
     assert "\n" not in str(caught.value)

@@ -1,6 +1,4 @@
-"""How a training runs, as opposed to what it learns: `TrainOptions`, and the cluster it is part of.
-
-Which of several workers a process is, `TF_CONFIG` says:
+"""Which of several workers this process is, as `TF_CONFIG` says:
 
     TF_CONFIG='{"cluster": {"worker": ["host0:2222", "host1:2222"]},
                 "task": {"type": "worker", "index": 0}}'
@@ -17,24 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from facepairs.choices import Devices, Store
 from facepairs.errors import BadConfig
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """How a training runs, as opposed to what it learns (`TrainConfig`).
-
-    Attributes:
-        devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
-        store: Where images come from: decoded anew in each batch (`files`), all of them once
-            (`memory`), or `auto`: `memory` if they fit.
-        deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
-    """
-
-    devices: Devices = "one"
-    store: Store = "auto"
-    deterministic: bool = False
 
 
 @dataclass(frozen=True)

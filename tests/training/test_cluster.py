@@ -5,7 +5,7 @@ import json
 import pytest
 
 from facepairs.errors import BadConfig
-from facepairs.training.options import Cluster, read_cluster
+from facepairs.training.cluster import Cluster, read_cluster
 
 
 def tf_config(cluster, kind=None, index=None, **more):
