@@ -7,6 +7,7 @@
       identities.json  hashes of the people used in training and calibration
       measured.json    calibration, thresholds, and the errors at every threshold
       map.npy          a linear map of its embeddings, where `facepairs calibrate` found one to help
+      cohort.npy       centres of many people's embeddings, for grouping
       MODEL_CARD.md    the manifest for people to read
 
 Nothing in a bundle is ever executed or unpickled, and no file outside the folder is read.
@@ -18,9 +19,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.embedding_map import MAP, EmbeddingMap, parse_map
+from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, parse_map, parse_rows
 from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
     DIGEST,
@@ -141,6 +144,17 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
     def map(self) -> EmbeddingMap | None:
         """The map that follows the network; None without one. Raises BadBundle."""
         return parse_map(self.read(MAP), self.folder / MAP) if MAP in self.files else None
+
+    @cached_property
+    def cohort(self) -> npt.NDArray[np.float32] | None:
+        """The cohort of the network's own embeddings, float32[K, D]; None without one, or mapped.
+
+        Raises:
+            BadBundle: It is damaged.
+        """
+        if COHORT not in self.files or MAP in self.files:
+            return None
+        return parse_rows(self.read(COHORT), self.folder / COHORT)
 
     @property
     def embedder_sha256(self) -> str:

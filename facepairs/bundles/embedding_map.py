@@ -1,7 +1,11 @@
-"""The linear map of embeddings that `facepairs calibrate` fits to one's own photos: `map.npy`.
+"""Arrays that follow a network in its bundle: the map of embeddings, and the cohort of grouping.
 
-A network trained on photos of another kind spreads one person's embeddings widely in directions
-that do not tell people apart here. The map shrinks these directions.
+`map.npy` is fitted by `facepairs calibrate` to one's own photos. A network trained on photos of
+another kind spreads one person's embeddings widely in directions that do not tell people apart
+here. The map shrinks these directions.
+
+`cohort.npy` says where faces crowd: strangers who resemble many others are more alike, which
+grouping takes into account (`verification.linkage`).
 """
 
 import io
@@ -14,6 +18,7 @@ import numpy.typing as npt
 from facepairs.errors import BadBundle
 
 MAP = "map.npy"
+COHORT = "cohort.npy"
 MAX_DIMENSIONS = 4096
 Floats = npt.NDArray[np.float32]
 
@@ -39,9 +44,14 @@ class EmbeddingMap:
 
     def to_bytes(self) -> bytes:
         """Return the content of `map.npy`: float32[D + 1, D], the mean and then the matrix."""
-        content = io.BytesIO()
-        np.save(content, np.vstack([self.mean, self.matrix]).astype("<f4"), allow_pickle=False)
-        return content.getvalue()
+        return npy_bytes(np.vstack([self.mean, self.matrix]))
+
+
+def npy_bytes(rows: Floats) -> bytes:
+    """Return the content of an .npy file of float32."""
+    content = io.BytesIO()
+    np.save(content, rows.astype("<f4"), allow_pickle=False)
+    return content.getvalue()
 
 
 def parse_map(content: bytes, path: Path) -> EmbeddingMap:
@@ -50,12 +60,24 @@ def parse_map(content: bytes, path: Path) -> EmbeddingMap:
     Raises:
         BadBundle: It is damaged.
     """
+    rows = parse_rows(content, path)
+    if rows.shape[0] != rows.shape[1] + 1:
+        raise BadBundle(f"{path}: not a map of embeddings ({list(rows.shape)}); calibrate again")
+    return EmbeddingMap(rows[0], rows[1:])
+
+
+def parse_rows(content: bytes, path: Path) -> Floats:
+    """Read the content of an .npy file of float32[N, D]; nothing in it is executed.
+
+    Raises:
+        BadBundle: It is damaged.
+    """
     try:
-        rows = np.load(io.BytesIO(content), allow_pickle=False)
-        if rows.dtype != np.float32 or rows.ndim != 2 or rows.shape[0] != rows.shape[1] + 1:
+        rows: Floats = np.load(io.BytesIO(content), allow_pickle=False)
+        if rows.dtype != np.float32 or rows.ndim != 2 or not rows.size:
             raise ValueError(f"it holds {rows.dtype} {list(rows.shape)}")
         if rows.shape[1] > MAX_DIMENSIONS or not np.isfinite(rows).all():
             raise ValueError("its numbers cannot be used")
     except (ValueError, EOFError, OSError) as error:
-        raise BadBundle(f"{path}: not a map of embeddings ({error}); calibrate again") from None
-    return EmbeddingMap(rows[0], rows[1:])
+        raise BadBundle(f"{path}: damaged ({error}); copy or calibrate the bundle again") from None
+    return rows

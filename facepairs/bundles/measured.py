@@ -82,6 +82,11 @@ class MeasuredModel:
         raise NotImplementedError
 
     @property
+    def cohort(self) -> npt.NDArray[np.float32] | None:
+        """Where faces crowd, float32[K, D], see `verification.linkage`; None if it is not known."""
+        return None
+
+    @property
     def thresholds(self) -> tuple[OperatingPoint, ...]:
         """Thresholds by the false match rate that they promise."""
         return self.measured.thresholds if self.measured else ()

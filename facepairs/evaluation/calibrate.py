@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
@@ -198,7 +199,10 @@ def _calibrate(
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
     if not kept:
-        measured = msgspec.structs.replace(measured, errors=_with_grouping(model, table, scored))
+        cohort = None if whitened else model.cohort  # which is of unmapped embeddings
+        measured = msgspec.structs.replace(
+            measured, errors=_with_grouping(model, table, scored, cohort)
+        )
     if groups and measured.errors:
         rows, small = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
         notes += [f"warning: {line}" for line in small]
@@ -226,11 +230,17 @@ def _calibrate(
     )
 
 
-def _with_grouping(model: Model, errors: ErrorTable, scored: ScoredPairs) -> ErrorTable:
+def _with_grouping(
+    model: Model,
+    errors: ErrorTable,
+    scored: ScoredPairs,
+    cohort: npt.NDArray[np.float32] | None,
+) -> ErrorTable:
     """Return the errors with those of grouping, where embeddings are compared by their cosine."""
     if not scored.heaps or getattr(model, "distance", "cosine") != "cosine":
         return errors
-    return msgspec.structs.replace(errors, grouping=measure_grouping(scored.heaps, errors))
+    heaps = [heap._replace(cohort=cohort) for heap in scored.heaps]
+    return msgspec.structs.replace(errors, grouping=measure_grouping(heaps, errors))
 
 
 def _write(

@@ -88,20 +88,21 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     most = 1 - next((at for at, row in rows if row[0] <= LARGEST_FMR), errors.thresholds[-1])
     cuts = np.linspace(most / 4, most, CUTS).round(6).tolist()
     joined, pairs = np.zeros((1 + DRAWS, CUTS)), np.zeros((1 + DRAWS, 1))
-    mixed, group_pairs = np.zeros(CUTS), np.zeros(CUTS)
+    mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
     people = np.unique(np.concatenate([heap.person for heap in heaps]))
     drawn = [np.ones(len(people)), *(draw_people(len(people), draw) for draw in range(DRAWS))]
-    for embeddings, person in heaps:
-        merges = average_linkage(unit_rows(embeddings), most)
+    for embeddings, person, cohort in heaps:
+        merges = average_linkage(unit_rows(embeddings), most, cohort=cohort)
         found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
         inside = np.searchsorted(people, np.unique(person))
+        people_pairs += len(inside) * (len(inside) - 1) // 2
         counts = np.array([[cells.pairs(draw[inside])[2:] for cells in found] for draw in drawn])
         joined += counts[:, :, 1]
         pairs += counts[:, :1, 0]
         mixed += [cells.mixed_groups() for cells in found]
         groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
         group_pairs += groups * (groups - 1) / 2
-    people_pairs = len(people) * (len(people) - 1) // 2
+    people_pairs = min(people_pairs, len(people) * (len(people) - 1) // 2)
     if not people_pairs:
         raise NotEnough("grouping needs two people to be measured")
     shares = joined / np.maximum(pairs, 1)

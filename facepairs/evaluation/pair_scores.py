@@ -27,10 +27,17 @@ MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 
 
 class FaceHeap(NamedTuple):
-    """Embeddings that can be compared, float32[N, D], and the person of each, int64[N]."""
+    """Faces to be grouped.
+
+    Attributes:
+        embeddings: float32[N, D], which can be compared.
+        person: int64[N], whom each shows.
+        cohort: float32[K, D], of people who are not among these; see `verification.linkage`.
+    """
 
     embeddings: npt.NDArray[np.float32]
     person: Ints
+    cohort: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,9 @@ def group(
         raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")
     earlier = read_earlier(target, find_photos(heap))
     with nullcontext() if gallery is None else Gallery(gallery, verifier) as known:
-        groups = group_faces(read_heap(heap, verifier), errors, precision, earlier)
+        groups = group_faces(
+            read_heap(heap, verifier), errors, precision, earlier, verifier.bundle.cohort
+        )
         faces = len(groups.faces)
         if faces >= FEW_FACES and groups.expected.joined_pairs > faces * (faces - 1) / 4:
             note = (

@@ -212,6 +212,7 @@ def group_faces(
     errors: ErrorTable,
     precision: float = PRECISION,
     earlier: Earlier | None = None,
+    cohort: ScoreArray | None = None,
 ) -> Groups:
     """Group the faces of a heap.
 
@@ -220,6 +221,7 @@ def group_faces(
         errors: What was measured of the model, with its grouping.
         precision: As for `group`.
         earlier: Faces that are grouped already: they stay together, and apart from each other.
+        cohort: The model's, see `verification.linkage`.
 
     Raises:
         NotEnough: The model was measured on too few pairs for this precision.
@@ -243,7 +245,7 @@ def group_faces(
     apart += [(start[one], start[other]) for one, other in _of_one_photo(heap, collage)]
     apart = [(one, other) for one, other in apart if one != other]
     most = errors.grouping.cuts[-1]
-    merges = average_linkage(heap.embeddings, most, start, range(len(known)), apart)
+    merges = average_linkage(heap.embeddings, most, start, range(len(known)), apart, cohort=cohort)
     expected = choose_cut(errors.grouping, merges, start, precision, errors.measured_on)
     label = merges.labels(expected.cut)
     names = dict(zip(label[: len(known)].tolist(), known, strict=True))

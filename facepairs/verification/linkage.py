@@ -4,9 +4,15 @@ The mean cosine distance between two groups of unit vectors is one minus the pro
 vectors. Therefore the groups' means are all that is kept, and no matrix of distances is needed:
 memory grows with the number of faces, and 100,000 of them are compared in blocks.
 
+Strangers who resemble many other people are more alike than others. A cohort, faces of many people,
+says how crowded a face's place is; there, similarities count for less. The bias of a pair of groups
+is the mean over its pairs of faces, so this is still average linkage.
+
 References:
     Murtagh, "A Survey of Recent Advances in Hierarchical Clustering Algorithms", The Computer
     Journal 26, 1983: groups that are each other's nearest may be merged in any order.
+    Auckenthaler et al., "Score Normalization for Text-Independent Speaker Verification Systems",
+    Digital Signal Processing 10, 2000: scores are normalised by those with a cohort.
 """
 
 from dataclasses import dataclass
@@ -27,6 +33,9 @@ ROWS = 1024  # groups compared with all others at a time
 # in large ones.
 EVIDENCE = 0.3
 NEVER = -2.0  # below every similarity
+# On halves of View 1's training people, at a precision of .99: recall rises from .957 to .980. The
+# same from .25 to .35.
+CROWDED = 0.3
 
 
 def unit_rows(rows: ScoreArray) -> ScoreArray:
@@ -34,6 +43,27 @@ def unit_rows(rows: ScoreArray) -> ScoreArray:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: ScoreArray = rows / np.maximum(length, np.float32(1e-12))
     return unit
+
+
+def crowd_bias(embeddings: ScoreArray, cohort: ScoreArray | None) -> ScoreArray:
+    """Return what is added to every similarity of a face: float32[N], less where faces crowd.
+
+    Args:
+        embeddings: float32[N, D], rows of length 1.
+        cohort: float32[K, D], centres of many people's embeddings, of such a length that the
+            largest product of a face with them is 1 in the mean; None for no bias.
+    """
+    if cohort is None:
+        return np.zeros(len(embeddings), np.float32)
+    crowded = np.concatenate(
+        [
+            (embeddings[begin : begin + ROWS] @ cohort.T).max(axis=1)
+            for begin in range(0, len(embeddings), ROWS)
+        ]
+        or [np.zeros(0, np.float32)]
+    )
+    bias: ScoreArray = np.float32(CROWDED) * (1 - crowded)
+    return bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +106,13 @@ class Merges:
 class _Linkage:
     """The groups that can still merge."""
 
-    def __init__(self, embeddings: ScoreArray, start: Ints, owner: Ints, apart: Ints) -> None:
+    def __init__(
+        self, embeddings: ScoreArray, bias: ScoreArray, start: Ints, owner: Ints, apart: Ints
+    ) -> None:
         groups = len(owner)
         self.total = np.zeros((groups, embeddings.shape[1]), np.float32)
         np.add.at(self.total, start, embeddings)
+        self.bias = np.bincount(start, bias, groups).astype(np.float32)
         self.size = np.bincount(start, minlength=groups)
         self.owner, self.apart = owner.copy(), apart.copy()
         self.active = np.ones(groups, np.bool_)
@@ -89,16 +122,19 @@ class _Linkage:
     def find_nearest(self, wanted: Ints, progress: Progress | None) -> None:
         """Find the nearest other active group of some groups."""
         active = np.flatnonzero(self.active)
-        mean = self.total[active] / self.size.astype(np.float32)[active, None]
+        size = self.size.astype(np.float32)[active]
+        mean, bias = self.total[active] / size[:, None], self.bias[active] / size
         place = np.searchsorted(active, wanted)
         for start in range(0, len(wanted), ROWS):
             rows = place[start : start + ROWS]
             score: ScoreArray = mean[rows] @ mean.T
+            score += bias
             self._forbid(score, active, rows)
             best = score.argmax(axis=1)
             groups = active[rows]
             self.nearest[groups] = active[best]
-            self.distance[groups] = 1 - score[np.arange(len(rows)), best].astype(np.float64)
+            nearest = score[np.arange(len(rows)), best] + bias[rows]
+            self.distance[groups] = np.maximum(0, 1 - nearest.astype(np.float64))
             if progress:
                 progress(start + len(rows), len(wanted))
 
@@ -115,6 +151,7 @@ class _Linkage:
     def merge(self, one: Ints, other: Ints) -> None:
         """Merge each group of `other` into that of `one`."""
         self.total[one] += self.total[other]
+        self.bias[one] += self.bias[other]
         self.size[one] += self.size[other]
         self.owner[one] = np.maximum(self.owner[one], self.owner[other])
         self.active[other] = False
@@ -130,6 +167,7 @@ def average_linkage(
     fixed: npt.ArrayLike = (),
     apart: npt.ArrayLike = (),
     evidence: float = EVIDENCE,
+    cohort: ScoreArray | None = None,
 ) -> Merges:
     """Merge groups of faces, the nearest first, up to a mean cosine distance.
 
@@ -145,10 +183,11 @@ def average_linkage(
         fixed: int[F], groups of `start` that never merge with each other.
         apart: int[P, 2], further pairs of such groups.
         evidence: How much the height of few pairs is raised; with 0 it is the distance.
+        cohort: As for `crowd_bias`, whose sum for two faces is taken from their distance.
 
     Returns:
-        The merges up to that distance. With evidence 0 and no pairs kept apart they are those of
-        SciPy's `linkage(…, "average")`.
+        The merges up to that distance. With evidence 0, no cohort and no pairs kept apart they are
+        those of SciPy's `linkage(…, "average")`.
     """
     first = np.arange(len(embeddings)) if start is None else np.asarray(start, np.int64)
     groups = int(first.max(initial=-1)) + 1
@@ -156,7 +195,7 @@ def average_linkage(
     members = np.asarray(fixed, np.int64)
     owner[members] = members
     pairs = np.asarray(apart, np.int64).reshape(-1, 2)
-    linkage = _Linkage(embeddings, first, owner, pairs)
+    linkage = _Linkage(embeddings, crowd_bias(embeddings, cohort), first, owner, pairs)
     found: list[tuple[npt.NDArray[Any], ...]] = []
     stale = np.arange(groups)
     while len(stale) > 1 or found:

@@ -2,6 +2,7 @@
 
 The errors of grouping are measured on the training people of View 1 alone. Then heaps of its test
 people, and of random people and photos of all of LFW, are grouped at several promised precisions.
+The cohort, too, comes from the training people: all of LFW includes them, the test people do not.
 Faces of a photo besides the most prominent one are left out, as nobody knows whom they show.
 
     python scripts/studies/grouping.py LFW/lfw-deepfunneled --lists LFW --embeddings lfw.npz
@@ -25,8 +26,12 @@ from facepairs.gallery.grouping import Groups, group_faces
 from facepairs.gallery.heap import Heap, HeapFace
 from facepairs.verification.verifier import Verifier
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "release"))
+from cohort import fit_and_split
+
 PRECISIONS = (0.95, 0.98, 0.99)
 Bools = npt.NDArray[np.bool_]
+Cohort = npt.NDArray[np.float32] | None
 
 
 def embeddings_of(
@@ -59,13 +64,15 @@ def group_part(
     embeddings: npt.NDArray[np.float32],
     part: Bools,
     errors: ErrorTable,
+    cohort: Cohort,
     precision: float,
 ) -> tuple[Groups, Agreement]:
     """Group some photos, and compare the groups with the people."""
     images = np.flatnonzero(part)
     photos = tuple(index.name(int(image)) for image in images)
     faces = tuple(HeapFace(photo, (0, 0, 100), 1) for photo in photos)
-    groups = group_faces(Heap(index.root, photos, faces, embeddings[images], {}), errors, precision)
+    heap = Heap(index.root, photos, faces, embeddings[images], {})
+    groups = group_faces(heap, errors, precision, cohort=cohort)
     names = [name or f"/{at}" for at, name in enumerate(groups.person)]
     return groups, agreement(index.person_of[images], names)
 
@@ -76,10 +83,11 @@ def report(
     embeddings: npt.NDArray[np.float32],
     parts: list[Bools],
     errors: ErrorTable,
+    cohort: Cohort,
 ) -> None:
     """Print what was promised and what was found, the pairs of all parts taken together."""
     for precision in PRECISIONS:
-        found = [group_part(index, embeddings, part, errors, precision) for part in parts]
+        found = [group_part(index, embeddings, part, errors, cohort, precision) for part in parts]
         joined = sum(groups.expected.joined_pairs for groups, _ in found)
         expected = 1 - sum(groups.expected.wrong_pairs for groups, _ in found) / joined
         low, high = (
@@ -117,6 +125,7 @@ def main() -> int:
     parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
     parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
     parser.add_argument("--embeddings", type=Path, help="file to keep embeddings in")
+    parser.add_argument("--without-cohort", action="store_true", help="for comparison")
     options = parser.parse_args()
     index, verifier = FaceIndex.scan(options.data), Verifier.load()
     embeddings = embeddings_of(index, verifier, options.embeddings)
@@ -128,14 +137,18 @@ def main() -> int:
     train = part_of["Train"]
     table = verifier.bundle.errors
     assert table is not None
-    measured = measure_grouping([FaceHeap(embeddings[train], person[train])], table)
+    cohort: Cohort
+    cohort, heaps_of_people = fit_and_split(embeddings[train], person[train], train[train])
+    if options.without_cohort:
+        cohort, heaps_of_people = None, [FaceHeap(embeddings[train], person[train])]
+    measured = measure_grouping(heaps_of_people, table)
     errors = msgspec.structs.replace(
         table, grouping=measured, measured_on="View 1's training people"
     )
-    report("View 1, test", index, embeddings, [part_of["Test"]], errors)
-    report("all of LFW", index, embeddings, [np.ones(len(person), np.bool_)], errors)
+    report("View 1, test", index, embeddings, [part_of["Test"]], errors, cohort)
+    report("all of LFW", index, embeddings, [np.ones(len(person), np.bool_)], errors, cohort)
     for title, parts in heaps(person):
-        report(title, index, embeddings, parts, errors)
+        report(title, index, embeddings, parts, errors, cohort)
     return 0
 
 
