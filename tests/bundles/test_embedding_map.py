@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from facepairs.bundles.embedding_map import EmbeddingMap, parse_map
+from facepairs.bundles.embedding_map import EmbeddingMap, npy_bytes, parse_map, parse_rows
 from facepairs.errors import BadBundle
 
 numbers = st.floats(-4, 4, width=32)
@@ -51,3 +51,24 @@ def saved(array):
 def test_what_is_no_map_is_refused(content):
     with pytest.raises(BadBundle):
         parse_map(content, Path("map.npy"))
+
+
+@given(arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=numbers))
+def test_rows_are_read_as_they_were_written(rows):
+    assert (parse_rows(npy_bytes(rows), Path("cohort.npy")) == rows).all()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x93NUMPY",
+        saved(np.zeros((0, 3), np.float32)),
+        saved(np.zeros(3, np.float32)),
+        saved(np.zeros((4, 3), np.float64)),
+        saved(np.full((4, 3), np.inf, np.float32)),
+        saved(np.zeros((1, 4097), np.float32)),
+    ],
+)
+def test_what_is_no_cohort_is_refused(content):
+    with pytest.raises(BadBundle):
+        parse_rows(content, Path("cohort.npy"))

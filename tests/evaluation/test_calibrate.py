@@ -14,6 +14,7 @@ from processes.command_line import in_process
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
+from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.index import FaceIndex
@@ -89,6 +90,25 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     before, after = (Verifier(b).verify(photos[0], photos[1]) for b in (bundle, new))
     assert after.score == before.score
     assert "Calibrated on 24 people" in (new.folder / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_a_cohort_stays_with_embeddings_that_are_not_mapped(faces, tmp_path):
+    plain = tiny_bundle(tmp_path / "plain", kind="embedding")
+    cohort = np.random.default_rng(0).normal(size=(4, 24)).astype(np.float32)
+    files = {COHORT: npy_bytes(cohort)}
+    with_cohort = rewrite_bundle(plain, tmp_path / "cohort", {}, more_files=files)
+    mapped = EmbeddingMap(np.zeros(24, np.float32), np.eye(24, dtype=np.float32)).to_bytes()
+    with_both = rewrite_bundle(plain, tmp_path / "both", {}, more_files={**files, MAP: mapped})
+    assert plain.cohort is None
+    assert with_both.cohort is None
+    few = some_of(faces, tmp_path / "few", people=8)  # too few for a map
+    grouping = []
+    for bundle in (plain, with_cohort):
+        new = calibrate(bundle.folder, few, tmp_path / f"new-{bundle.folder.name}").bundle
+        assert MAP not in new.files
+        assert np.array_equal(new.cohort, bundle.cohort)
+        grouping.append(new.errors.grouping.linked)
+    assert grouping[0] != grouping[1]
 
 
 def test_people_known_to_the_old_bundle_stay_known(bundle, faces, tmp_path):

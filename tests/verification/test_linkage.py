@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.verification.linkage import average_linkage
+from facepairs.verification.linkage import CROWDED, average_linkage, crowd_bias
 
 
 def unit_rows(seed, count, width=8):
@@ -31,11 +31,15 @@ def test_is_scipys_average_linkage(seed, count, cut):
     assert merges.linked_pairs(cut) == ((label[:, None] == label).sum() - count) // 2
 
 
-def slow_linkage(rows, most, start, fixed, apart):
+def test_without_a_cohort_or_faces_there_is_no_bias():
+    assert (crowd_bias(unit_rows(0, 3), None) == 0).all()
+    assert crowd_bias(unit_rows(0, 0), unit_rows(1, 5)).shape == (0,)
+
+
+def slow_linkage(distance, most, start, fixed, apart):
     """Average linkage by definition: the nearest allowed pair of groups, again and again."""
     members = [np.flatnonzero(start == group).tolist() for group in range(start.max() + 1)]
     parts = [{group} for group in range(len(members))]
-    distance = 1 - rows.astype(np.float64) @ rows.T.astype(np.float64)
     refused = [*({a, b} for a in fixed for b in fixed if a != b), *map(set, apart.tolist())]
     while True:
         found = [
@@ -49,21 +53,25 @@ def slow_linkage(rows, most, start, fixed, apart):
         _, i, j = min(found)
         members[j] += members.pop(i)
         parts[j] |= parts.pop(i)
-    label = np.zeros(len(rows), np.int64)
+    label = np.zeros(len(start), np.int64)
     for number, faces in enumerate(members):
         label[faces] = number
     return label
 
 
+@pytest.mark.parametrize("members", [None, 3])
 @pytest.mark.parametrize("seed", range(10))
-def test_groups_that_are_given_stay_and_what_is_apart_never_meets(seed):
+def test_groups_that_are_given_stay_and_what_is_apart_never_meets(seed, members):
     random = np.random.default_rng(seed)
     rows = unit_rows(seed, 24, 6)
     start = np.unique([0, 0, 1, 0, *range(4, 24)], return_inverse=True)[1]
     fixed = random.choice(start.max() + 1, 3, replace=False)
     apart = np.array([[4, 5], [6, 7]])
-    merges = average_linkage(rows, 0.3, start, fixed, apart, evidence=0)
-    assert same(merges.labels(0.3)[start], slow_linkage(rows, 0.3, start, fixed, apart))
+    cohort = None if members is None else unit_rows(seed + 99, members, 6)
+    merges = average_linkage(rows, 0.3, start, fixed, apart, evidence=0, cohort=cohort)
+    bias = np.zeros(24) if cohort is None else CROWDED * (1 - (rows @ cohort.T).max(axis=1))
+    distance = 1 - rows.astype(np.float64) @ rows.T - bias[:, None] - bias
+    assert same(merges.labels(0.3)[start], slow_linkage(distance, 0.3, start, fixed, apart))
 
 
 def test_copies_of_one_photo_are_one_group():
