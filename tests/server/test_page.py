@@ -306,6 +306,29 @@ def test_known_people_are_enrolled_identified_and_forgotten(page, photos):
     page.wait(lambda: page.text("#people-count") == "Nobody is enrolled yet.")
 
 
+def test_people_of_a_sorted_heap_are_named_and_enrolled(page, photos, tmp_path):
+    heap, people = tmp_path / "heap", tmp_path / "people"
+    heap.mkdir()
+    for photo in (photos.ann, photos.ann_again):
+        (heap / f"{photo.parent.name}-{photo.name}").symlink_to(photo)
+    in_process("group", heap, people)
+    page.unfold()
+    page.one("#heap-folder").send_keys(str(heap))
+    page.wait(lambda: page.text("#heap-task [role=alert]"))
+    page.one("#heap-folder").send_keys(str(people))
+    form = page.wait(lambda: page.one("#heap-people form"))
+    pictures = page.all("#heap-people .heap img")
+    assert [one.get_property("naturalWidth") for one in pictures] == [72, 72]
+    page.one("#any-quality").click()
+    form.find_element("css selector", "input").send_keys("Ann", Keys.ENTER)
+    page.wait(lambda: page.text("#people-count") == "1 person is enrolled.")
+    cells = [cell.text for cell in page.all("#people td")]
+    assert cells[:2] == ["Ann", "2"]
+    page.one("#people button").click()
+    page.one("#forget .danger").click()
+    page.wait(lambda: page.text("#people-count") == "Nobody is enrolled yet.")
+
+
 def test_the_camera_is_on_only_after_consent_and_off_afterwards(page):
     page.browser.execute_script(
         "window.streams = []; const ask = navigator.mediaDevices.getUserMedia;"

@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { byId, element, fillRows, table } from "./elements.js";
+import { HeapPanel } from "./heap.js";
 import { Task } from "./task.js";
 
 export class GalleryPanel {
@@ -10,6 +11,7 @@ export class GalleryPanel {
     this.photo = photo;
     this.task = new Task(byId("gallery-task"));
     this.listing = new Task(byId("people-task"));
+    new HeapPanel(() => this.list());
     byId("identify").addEventListener("click", () => this.identify());
     byId("enrol").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -21,7 +23,7 @@ export class GalleryPanel {
   open(access) {
     byId("gallery").hidden = byId("nav").hidden = !access;
     this.writable = access === "write";
-    byId("enrol").hidden = !this.writable;
+    byId("enrol").hidden = byId("heap").hidden = !this.writable;
     if (access) this.list();
   }
 

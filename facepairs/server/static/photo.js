@@ -8,9 +8,15 @@ import { Task } from "./task.js";
 let slots = 0;
 let maxBytes = Infinity;
 
-/** Refuse larger photos here: a server may stop listening in the midst of one. */
 export function setMaxBytes(count) {
   maxBytes = count;
+}
+
+/** Return why the server would refuse a file, or "": it may stop listening in the midst of a large one. */
+export function tooLarge(file) {
+  if (file.size <= maxBytes) return "";
+  const [size, most] = [file.size, maxBytes].map((count) => (count / 2 ** 20).toFixed(1));
+  return `${file.name} has ${size} MB, and the server takes ${most} at most; shrink it.`;
 }
 
 export class Photo {
@@ -114,7 +120,7 @@ export class Photo {
   look() {
     if (!this.file || this.faces.length) return undefined;
     return this.task.run("Looking for faces", async (signal) => {
-      if (this.file.size > maxBytes) throw new Error(tooLarge(this.file.size));
+      if (tooLarge(this.file)) throw new Error(tooLarge(this.file));
       const found = await call("POST", "v1/detect", { image: this.file, crops: "true" }, signal);
       this.faces = found.faces;
       this.draw(found.width, found.height);
@@ -164,11 +170,6 @@ export class Photo {
     this.find(".hints").replaceChildren(...face.hints.map((hint) => element("li", {}, hint.text)));
     this.changed();
   }
-}
-
-function tooLarge(bytes) {
-  const [size, most] = [bytes, maxBytes].map((count) => (count / 2 ** 20).toFixed(1));
-  return `This photo has ${size} MB, and the server takes ${most} at most; shrink it.`;
 }
 
 /** Give pasted pictures to the photo that has the focus, else to the first that is empty. */
