@@ -35,6 +35,8 @@ from facepairs.training.schedule import epoch_blocks
 Split = Literal["training", "validation", "test"]
 PairStore = Literal["files", "memory", "tfrecord"]
 Pairs = Annotated[int, Meta(ge=2)]
+BatchSize = Annotated[int, Meta(ge=2, le=4096)]
+Side = Annotated[int, Meta(ge=1, le=1024)]
 TRAINING_PAIRS, HELD_OUT_PAIRS = 12_800, 2_000
 
 
@@ -109,6 +111,8 @@ def pairs_dataset(
         find_problem(split, Split, "split"),
         find_problem(store, PairStore, "store"),
         find_problem(pairs, Pairs | None, "pairs"),
+        find_problem(batch_size, BatchSize, "batch_size"),
+        find_problem(image_size, Side, "image_size"),
     ):
         if problem:
             raise BadConfig(problem)

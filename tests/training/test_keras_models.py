@@ -43,7 +43,7 @@ def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape
 
 
 def test_an_unknown_model_is_refused():
-    with pytest.raises(BadConfig, match="model is 'vgg'; use one of difference, siamese-conv"):
+    with pytest.raises(BadConfig):
         facepairs.build_keras("vgg")
 
 
@@ -77,16 +77,18 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    "wrong",
     [
-        ({"split": "train"}, "split is 'train'; use one of training, validation, test"),
-        ({"store": "ram"}, "store is 'ram'; use one of files, memory, tfrecord"),
-        ({"pairs": 0}, "pairs is 0; use a whole number of at least 2"),
-        ({"batch_size": 1}, "batch_size is 1"),
+        {"split": "train"},
+        {"store": "ram"},
+        {"pairs": 0},
+        {"batch_size": 0},
+        {"batch_size": 1},
+        {"image_size": 0},
     ],
 )
-def test_wrong_arguments_are_refused_before_photos_are_read(tmp_path, wrong, message):
-    with pytest.raises(BadConfig, match=message):
+def test_wrong_arguments_are_refused_before_photos_are_read(tmp_path, wrong):
+    with pytest.raises(BadConfig, match=next(iter(wrong))):
         facepairs.pairs_dataset(tmp_path / "none", **wrong)
 
 
