@@ -46,7 +46,7 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
         return thread_map(work, items)
 
     monkeypatch.setattr(build_cache, "choose_map", lambda runner, options: damaging_map)
-    with pytest.raises(BadData, match="changed since the folder was read"):
+    with pytest.raises(BadData):
         build(photos, out)
     assert dict(FILES) == {}
 

@@ -55,7 +55,7 @@ def test_half_of_the_people_with_several_photos_are_known() -> None:
     for one in set(person[enrolled].tolist()):
         assert (person[enrolled] == one).sum() == min(3, counts[one] - 1)
     assert [part.tolist() for part in split_people(person)] == [part.tolist() for part in split]
-    with pytest.raises(NotEnough, match="two people or more with several photos"):
+    with pytest.raises(NotEnough):
         split_people(people([1, 4, 1]))
 
 

