@@ -28,12 +28,11 @@ Among = Literal["strangers", "look-alikes"]
 Row = tuple[Share, Share, Share]
 """A rate, and both ends of its interval of 95 %."""
 Rows = Annotated[tuple[Row, ...], Meta(min_length=1, max_length=10_000)]
-BALANCED, GIVEN, GALLERY, CHOSEN, FILE = "balanced", "threshold", "gallery", "chosen", "file"
+BALANCED, GIVEN, GALLERY, CHOSEN = "balanced", "threshold", "gallery", "chosen"
 LABELS = {
     GIVEN: "the threshold given",
     GALLERY: "by the gallery's size",
     CHOSEN: "chosen on other pairs",
-    FILE: "as in the file",
 }
 UNSURE = 2
 MOST_CALIBRATED = 300_000  # pairs of strangers; the included model has more
@@ -238,8 +237,7 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         threshold: None for an external embedder without one, and where pairs were too few.
         name: `balanced` (probability one half), `threshold` (one that was given), `gallery` (by
-            the size of a gallery), `chosen` (on other pairs), `file` (decisions that a scores file
-            carries), or a promise such as `fmr-0.01`.
+            the size of a gallery), `chosen` (on other pairs), or a promise such as `fmr-0.01`.
         max_fmr: The false match rate that is promised, 0 to 1; None without a promise.
         among: Whose false match rate that is: of strangers who look alike, or of all strangers.
         errors: What was measured at the threshold.

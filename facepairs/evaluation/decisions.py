@@ -1,17 +1,16 @@
-"""How pairs are decided: with given thresholds, with those of other parts, or as a file says.
+"""How pairs are decided: with given thresholds, or with those of other parts.
 
 No threshold is judged on the pairs it was chosen on. Either the caller brings thresholds, or each
 part of the pairs is decided with a threshold chosen on the other parts.
 """
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, OperatingPoint
+from facepairs.bundles.rates import BALANCED, CHOSEN, OperatingPoint
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.thresholds import best_threshold
@@ -21,7 +20,6 @@ class ThresholdFrom(StrEnum):
     """Where the thresholds of decisions come from."""
 
     MODEL = "model"
-    FILE = "file"
     OTHER_FOLDS = "other_folds"
     OTHER_HALF = "other_half"
     OWN_NETWORKS = "own_networks"
@@ -38,8 +36,8 @@ class Decisions:
     """Decisions on N pairs at an operating point.
 
     Attributes:
-        point: Its name and its threshold, None where parts have their own, or where the decisions
-            of a file follow none. Its errors are not measured yet.
+        point: Its name and its threshold, None where parts have their own. Its errors are not
+            measured yet.
         accepted: bool[N].
         by_pair: float64[N], the threshold of each pair.
         source: Where thresholds come from.
@@ -95,33 +93,6 @@ def decide(
         return decide_at(score, OperatingPoint(None, CHOSEN), source, parts, by_pair)
     point = OperatingPoint(float(threshold), BALANCED)
     return decide_at(score, point, parts=parts if are_folds else None)
-
-
-def decisions_of_file(
-    score: Floats, accepted: Bools, fold: npt.ArrayLike | None, threshold: float | None
-) -> Decisions:
-    """Return the decisions that a file carries, with the threshold that they follow.
-
-    Args:
-        score: float64[N].
-        accepted: bool[N].
-        fold: int[N], or None.
-        threshold: What the file's origin says decided; None where it is not known. The threshold
-            that fits the decisions best is found then, for reports.
-    """
-    if threshold is None and accepted.any() and not accepted.all():
-        threshold = best_threshold(accepted, score)
-    elif threshold is None:
-        threshold = float(score.min()) if accepted.all() else math.nextafter(score.max(), math.inf)
-    parts, are_folds = parts_of(accepted, fold)
-    follows = ((score >= threshold) == accepted).all()
-    return Decisions(
-        point=OperatingPoint(threshold if follows else None, FILE),
-        accepted=accepted,
-        by_pair=np.full(len(score), threshold),
-        source=ThresholdFrom.FILE,
-        parts=parts if are_folds else None,
-    )
 
 
 def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: bool) -> Floats:

@@ -10,13 +10,7 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.rates import (
-    BALANCED,
-    FILE,
-    GIVEN,
-    OperatingPoint,
-    operating_point,
-)
+from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint, operating_point
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.decisions import (
@@ -24,7 +18,6 @@ from facepairs.evaluation.decisions import (
     ThresholdFrom,
     decide,
     decide_at,
-    decisions_of_file,
 )
 from facepairs.evaluation.error_rates import cluster_errors, group_errors
 from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
@@ -103,10 +96,10 @@ class Measurement:
 def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
     """Measure a scores file, also one of another system, or the folder of a `crossval` method.
 
-    Pairs of a file are decided as it says (its column `same`), or else with the threshold of its
-    model, which lies beside it; without both, with a threshold that is chosen for each part of the
-    pairs on the other parts. Each fold of a `crossval` method is decided at the threshold of its
-    own network, which `result.json` has. All figures are computed again from the scores.
+    Pairs of a file are decided with the thresholds of its model, which lie beside it; without them,
+    with a threshold that is chosen for each part of the pairs on the other parts. Each fold of a
+    `crossval` method is decided at the threshold of its own network, which `result.json` has. All
+    figures are computed again from the scores.
 
     Args:
         source: The file, or the folder.
@@ -170,8 +163,6 @@ def _decisions_of_file(
     """Return what decides the pairs of a file, and the point with which `verify` decides."""
     genuine, score, fold = scores.genuine, scores.score, scores.fold
     name, cut = (known_by.operating_point, known_by.threshold) if known_by else (None, None)
-    if scores.decision is not None:
-        return [decisions_of_file(score, scores.decision, fold, cut)], FILE
     balanced = known_by.balanced_threshold if known_by else None
     decided = decide(genuine, score, balanced, fold)
     if known_by is None or cut is None or name == BALANCED:

@@ -3,9 +3,8 @@
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
 measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
-where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `score`
-writes them. Beside files written here lies their origin, NAME.json with their SHA-256; files
-without it are not checked.
+where theirs differ; and `error`, why a pair has no score, as `score` writes it. Beside files that
+were written here lies their origin, NAME.json with their SHA-256; files without it are not checked.
 """
 
 import csv
@@ -23,14 +22,13 @@ import numpy.typing as npt
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
+from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.support.words import counted
 from facepairs.verification.pairs_file import SAME_CONTENT
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-CLUSTER, DECISION = "cluster", "same"
-DECISIONS = {"1": 1, "0": 0, "true": 1, "false": 0, "": -1}
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +42,6 @@ class ScoreTable:
         score: float64[N].
         cluster: int16[N], the cluster that both photos are in, 0 where theirs differ; None where
             clusters are not known.
-        decision: bool[N], whether each pair was accepted; None where the file has no decisions.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
         copies: Number of pairs of a photo and itself or a copy, as far as the file tells.
@@ -56,7 +53,6 @@ class ScoreTable:
     fold: npt.NDArray[np.int16]
     score: npt.NDArray[np.float64]
     cluster: npt.NDArray[np.int16] | None = None
-    decision: Bools | None = None
     unscored: int = 0
     copies: int = 0
 
@@ -106,7 +102,7 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
 
     Args:
         path: The file.
-        scores: The pairs; decisions are not written.
+        scores: The pairs.
         provenance: Where they come from, to be written beside them; None if that is not known.
 
     Raises:
@@ -154,7 +150,7 @@ def read_scores(path: Path) -> ScoreTable:
     read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
     genuine = bytearray()
-    fold, cluster, same = array("h"), array("h"), array("b")
+    fold, cluster = array("h"), array("h")
     score = array("d")
     unscored = copies = 0
     clustered = False
@@ -167,9 +163,6 @@ def read_scores(path: Path) -> ScoreTable:
             fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
             cluster.append(_cluster(row.get(CLUSTER, "")))
-            same.append(_decision(row.get(DECISION, "")))
-            if (same[0] < 0) != (same[-1] < 0):
-                raise ValueError("same is empty for some pairs and not for others")
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         clustered |= CLUSTER in row
@@ -191,7 +184,6 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
         np.frombuffer(cluster, np.int16) if clustered else None,
-        np.frombuffer(same, np.int8) == 1 if same[0] >= 0 else None,
         unscored,
         copies,
     )
@@ -220,14 +212,6 @@ def _cluster(cell: str) -> int:
         return parse_fold(cell)
     except ValueError:
         raise ValueError(f"cluster is {cell!r}, not a whole number from 0 up, or empty") from None
-
-
-def _decision(cell: str) -> int:
-    """Return 1 for an accepted pair, 0 for one that was not, -1 where the cell is empty."""
-    try:
-        return DECISIONS[cell.strip().lower().removesuffix(".0")]
-    except KeyError:
-        raise ValueError(f"same is {cell!r}, not 1 or 0, or empty") from None
 
 
 def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) -> Ints:

@@ -44,7 +44,6 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         balanced_threshold: The model's balanced threshold.
         calibration: From a score to a probability at equal priors.
         prior: For which prior a column `probability` holds; None without such a column.
-        decisions: Whether the column `same` holds the decisions at the threshold.
         identities: Hashes of the people that the model was trained and calibrated on.
     """
 
@@ -62,7 +61,6 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     balanced_threshold: float | None = None
     calibration: Calibration | None = None
     prior: float | None = None
-    decisions: bool = False
     identities: Identities | None = None
 
 
@@ -74,7 +72,6 @@ def provenance_of(
     *,
     protocol: str | None = None,
     prior: float | None = None,
-    decisions: bool = False,
 ) -> Provenance:
     """Describe scores that one model gives.
 
@@ -85,7 +82,6 @@ def provenance_of(
         point: The threshold that decides.
         protocol: The protocol's name.
         prior: For which prior a column `probability` holds.
-        decisions: Whether a column `same` holds decisions.
 
     Raises:
         BadBundle: A file of the model cannot be read.
@@ -105,7 +101,6 @@ def provenance_of(
         if curve is None
         else Calibration(curve.scale, curve.offset, curve.lookalikes),
         prior=prior,
-        decisions=decisions and point.threshold is not None,
         identities=model.identities if model.lists_training else None,
     )
 

@@ -143,7 +143,7 @@ class ListScoring:
         check_prior(prior)
         self._model, self._out, self._point, self._prior = verifier.bundle, out, point, prior
         self._origin = provenance_of(
-            self._model, model_name(self._model), str(pairs), point, prior=prior, decisions=True
+            self._model, model_name(self._model), str(pairs), point, prior=prior
         )
         self._file, self._stamp = PairsFile(pairs), file_stamp(pairs)
         names, left, right = number_photos(self._file)

@@ -25,7 +25,6 @@ from facepairs.support.words import counted
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 SOURCES = {
     ThresholdFrom.MODEL: "the model's own",
-    ThresholdFrom.FILE: "decided as in the file",
     ThresholdFrom.OTHER_FOLDS: "each fold's from the other folds, LFW's standard rule",
     ThresholdFrom.OTHER_HALF: "each half's from the other half of the pairs",
     ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
@@ -133,8 +132,6 @@ def _at_far(summary: Summary, far: str) -> tuple[str, Cell]:
 
 def _threshold_text(summary: Summary) -> str:
     source = SOURCES[summary.threshold_source]
-    if summary.threshold_source is ThresholdFrom.FILE:
-        return source
     ends = " to ".join(f"{end:.6g}" for end in thresholds_of(summary, summary.point))
     return f"{ends} ({source})"
 

@@ -16,7 +16,6 @@ from facepairs.evaluation.decisions import (
     ThresholdFrom,
     decide,
     decide_at,
-    decisions_of_file,
 )
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.intervals import clopper_pearson
@@ -111,20 +110,6 @@ def test_errors_among_look_alikes_and_at_every_point():
     assert balanced.errors.fmr.value > point.errors.fmr.value
     assert found.interval[0] < found.value < found.interval[1]
     assert figures_of(genuine, hard, 1.0).point.errors.lookalike_fmr is None
-
-
-def test_decisions_of_a_file_are_honoured():
-    genuine, score, _ = drawn(16)
-    decided = decisions_of_file(score, score >= 1.7, None, None)
-    summary = summarise(genuine, score, [decided])
-    assert summary.point.errors.fmr.value == error_rates(genuine, score >= 1.7).fmr
-    assert summary.threshold_source is ThresholdFrom.FILE
-    assert ((score >= summary.point.threshold) == (score >= 1.7)).all()
-    odd = decisions_of_file(score, (score >= 1.7) ^ (np.arange(600) == 5), None, None)
-    assert summarise(genuine, score, [odd]).point.threshold is None  # no threshold says so
-    for accepted in (np.ones(600, bool), np.zeros(600, bool)):
-        decided = decisions_of_file(score, accepted, None, None)
-        assert summarise(genuine, score, [decided]).balanced_accuracy.value == 0.5
 
 
 def test_tar_at_far_has_figures_or_a_reason():

@@ -16,6 +16,7 @@ from tiny.scores import draw_photos, invented, write_method
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 from facepairs.evaluation.page.page import render_page
 from facepairs.evaluation.scores import ScoreTable, write_scores
+from facepairs.verification.provenance import Provenance
 
 EVIL = "<script>alert(1)</script>$x_y$&\"'"
 
@@ -275,9 +276,9 @@ def test_errors_by_person_by_hand(tmp_path):
     left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
     genuine, score = np.array([True, False, False, True]), np.array([0.0, 1.0, 0.0, 1.0])
-    rows = zip(left, right, map(int, genuine), score, score == 1, strict=True)
-    lines = [",".join(map(str, row)) for row in rows]
-    (tmp_path / "s.csv").write_text("left,right,genuine,score,same\n" + "\n".join(lines))
+    scores = ScoreTable(left, right, genuine, np.zeros(4, np.int16), score)
+    origin = Provenance(model="mine", pairs="drawn", balanced_threshold=1.0)
+    write_scores(tmp_path / "s.csv", scores, origin)
     tables = {t.key: t for t in evaluate(tmp_path / "s.csv").tables()}
     ann, bob = ([cell.value for cell in row] for row in tables["people-1"].rows)
     assert ann == ["Ann", 2, 1.0, 1, 1, 1, 1]
