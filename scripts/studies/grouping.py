@@ -126,6 +126,7 @@ def main() -> int:
     parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
     parser.add_argument("--embeddings", type=Path, help="file to keep embeddings in")
     parser.add_argument("--without-cohort", action="store_true", help="for comparison")
+    parser.add_argument("--swap", action="store_true", help="measure on the test people instead")
     options = parser.parse_args()
     index, verifier = FaceIndex.scan(options.data), Verifier.load()
     embeddings = embeddings_of(index, verifier, options.embeddings)
@@ -134,7 +135,8 @@ def main() -> int:
     for part in ("Train", "Test"):
         (people,) = read_people(options.lists / f"peopleDev{part}.txt", index)
         part_of[part] = np.isin(person, people)
-    train = part_of["Train"]
+    measured_on, others = ("Test", "Train") if options.swap else ("Train", "Test")
+    train = part_of[measured_on]
     table = verifier.bundle.errors
     assert table is not None
     cohort: Cohort
@@ -142,10 +144,8 @@ def main() -> int:
     if options.without_cohort:
         cohort, heaps_of_people = None, [FaceHeap(embeddings[train], person[train])]
     measured = measure_grouping(heaps_of_people, table)
-    errors = msgspec.structs.replace(
-        table, grouping=measured, measured_on="View 1's training people"
-    )
-    report("View 1, test", index, embeddings, [part_of["Test"]], errors, cohort)
+    errors = msgspec.structs.replace(table, grouping=measured, measured_on=f"View 1, {measured_on}")
+    report(f"View 1, {others}", index, embeddings, [part_of[others]], errors, cohort)
     report("all of LFW", index, embeddings, [np.ones(len(person), np.bool_)], errors, cohort)
     for title, parts in heaps(person):
         report(title, index, embeddings, parts, errors, cohort)
