@@ -90,7 +90,8 @@ def _dataset(evaluation: Evaluation) -> str:
     pairs = Path(evaluation.summary.pairs).name  # a protocol, or a file
     if evaluation.data is None or evaluation.selection is None:
         return pairs
-    return f"{evaluation.data.resolve().name}, {pairs}"
+    folder = evaluation.data.resolve().name
+    return folder if evaluation.selection.protocol == "heldout" else f"{folder}, {pairs}"
 
 
 def _joined(names: list[str]) -> str:
