@@ -152,10 +152,11 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
 
 def _several_faces(enrolment: "Enrolment") -> str:
     """Return how many photos show several faces, and which of them were enrolled."""
-    if not enrolment.other_faces:
-        return f"{enrolment.several_faces:,}: the most prominent was enrolled"
-    fitting = f"in {enrolment.other_faces:,} another that fits the person's other photos"
-    return f"{enrolment.several_faces:,}: the most prominent was enrolled, {fitting}"
+    if not enrolment.several_faces:
+        return "0"
+    fitting = f", in {enrolment.other_faces:,} another that fits the person's other photos"
+    other = fitting if enrolment.other_faces else ""
+    return f"{enrolment.several_faces:,}: the most prominent was enrolled{other}"
 
 
 @app.command(

@@ -50,7 +50,10 @@ def verify(
             "and B. [default: 1, the most prominent]",
         ),
     ] = None,
-    show: Annotated[Path | None, Option(help="Picture to write: photos, faces, verdict.")] = None,
+    show: Annotated[
+        Path | None,
+        Option(help="Picture to write: verdict, photos, landmarks (red), what is cut out (blue)."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide whether two photos show the same person.
