@@ -45,7 +45,10 @@ def likeness_findings(
     """
     means = mean_faces(index, embeddings)
     if not tells_apart(means):
-        reason = "most of these people look alike to the included model, as in drawings or stretched photos"
+        reason = (
+            "most of these people look alike to the included model, as in drawings or in "
+            "stretched photos"
+        )
         yield make_finding("labels_unchecked", [], reason=reason)
         return
     for image in mislabelled:
