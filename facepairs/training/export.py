@@ -152,8 +152,11 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(_embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
-        people = bundle.identities.calibration
-        measured = msgspec.structs.replace(_measured(bundle), people=people)
+        measured = _measured(bundle)
+        errors, people = measured.errors, bundle.identities.calibration
+        if errors and bundle.cohort is not None:  # which stays behind, so groups would differ
+            errors = msgspec.structs.replace(errors, grouping=None)
+        measured = msgspec.structs.replace(measured, errors=errors, people=people)
         (folder / MEASURED).write_bytes(measured.to_bytes())
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 

@@ -2,14 +2,17 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from drawn.scenes import drawn_faces
 from processes.command_line import facepairs, in_process
-from tiny.bundles import AMONG_LOOKALIKES, NETWORK, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, NETWORK, error_table, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
+from facepairs.bundles.embedding_map import COHORT, npy_bytes
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.rates import GroupErrors
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import calibrate
@@ -56,6 +59,19 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
     network.write_bytes(network.read_bytes() + b" ")
     with pytest.raises(BadBundle):
         Verifier.load(tmp_path / "out")
+
+
+def test_errors_of_grouping_with_a_cohort_are_not_exported_without_it(tmp_path):
+    linked = ((0.0, 0.0, 0.1),)
+    grouping = GroupErrors(people_pairs=9, cuts=(0.1,), linked=linked, mixed=(0.0,))
+    errors = msgspec.structs.replace(error_table(), grouping=grouping)
+    plain = tiny_bundle(tmp_path / "plain", "embedding", errors=errors)
+    more = {COHORT: npy_bytes(np.ones((2, 24), np.float32))}
+    with_cohort = rewrite_bundle(plain, tmp_path / "cohort", {}, more_files=more)
+    for bundle, expected in ((plain, grouping), (with_cohort, None)):
+        out = tmp_path / "out" / bundle.folder.name
+        export(bundle.folder, out, "onnx")
+        assert Verifier.load(out).bundle.errors.grouping == expected
 
 
 @pytest.mark.usefixtures("few_draws_here")
