@@ -219,9 +219,6 @@ def _measure_models(
         scored[source] = score_pairs(
             Verifier(model), chosen.index, chosen.pairs, errors, used[source]
         )
-    if chosen.people_left_out:
-        people = counted(chosen.people_left_out, "person", "people")
-        warnings.append(f"left out: {people} on whom a model was trained or calibrated")
     refuse_unusable(errors, skip_bad)
     selection = chosen.without_photos(errors)
     if errors:

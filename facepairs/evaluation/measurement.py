@@ -215,6 +215,7 @@ def measure_model(
         pairs=selection.source,
         scored_by=source.path,
         pairs_with_known_people=known_pairs,
+        people_left_out=selection.people_left_out,
         photos_left_out=selection.photos_left_out,
         pairs_left_out=selection.pairs_left_out,
         other_faces=len(faces.chosen),

@@ -78,6 +78,8 @@ class Summary:
         people: Number of people in the pairs, where they are known.
         pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
             None where that is not known.
+        people_left_out: People of the folder on whom a model was trained or calibrated; None where
+            no photos were scored here.
         photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
         pairs_left_out: Pairs with such photos; no figure counts them.
         other_faces: Photos of which another face than the most prominent one fits their folder, and
@@ -108,6 +110,7 @@ class Summary:
     scored_by: str | None = None
     people: int | None = None
     pairs_with_known_people: int | None = None
+    people_left_out: int | None = None
     photos_left_out: int | None = None
     pairs_left_out: int | None = None
     other_faces: int | None = None

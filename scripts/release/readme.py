@@ -64,7 +64,9 @@ def _output(words: list[str], shown: list[str], work: Path) -> list[str]:
     if done.returncode not in (0, 1):  # 1: different people
         sys.exit(done.returncode)
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return [*lines[: shown.index("…")], "…"] if "…" in shown else lines
+    if "…" in shown:
+        return [*lines[: shown.index("…")], "…"]
+    return lines if shown else []
 
 
 def _screenshot(page: Path, picture: Path) -> None:

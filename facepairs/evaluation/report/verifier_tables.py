@@ -91,7 +91,9 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     # With two thresholds, indented lines belong to the line above them.
     indent = "" if point is summary.point else "  "
     among = f", {counted(people, 'person', 'people')}" if people else ""
-    left_out, others, decided = None, None, None
+    known, left_out, others, decided = None, None, None, None
+    if summary.people_left_out:
+        known = f"{summary.people_left_out:,} on whom a model was trained or calibrated"
     if summary.photos_left_out:
         left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
     if summary.other_faces:
@@ -106,6 +108,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("Scored by", summary.scored_by or "unknown"),
         ("Photos", summary.alignment and ALIGNMENTS.get(summary.alignment, summary.alignment)),
         ("Category", summary.category),
+        ("People left out", known),
         ("Unusable photos", left_out),
         ("Another face fits", others),
         ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
