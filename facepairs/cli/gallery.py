@@ -20,6 +20,7 @@ from facepairs.cli.shared.output import (
     print_rows,
 )
 from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, photo_path, warn_of_face
+from facepairs.errors import FacepairsError
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -134,8 +135,9 @@ def add(
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
     """Print what became of photos, and exit with 1 if some were refused."""
     lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
-    errors = (one.error.replace(" (any_quality)", " (--any-quality)") for one in enrolment.refused)
-    lines += [f"not enrolled: {error}" for error in errors]
+    for one in enrolment.refused:
+        flags = (f"--{name.replace('_', '-')}" for name in one.arguments)
+        lines.append(f"not enrolled: {FacepairsError(one.error).with_names(flags)}")
     log_first(lines)
     people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
     rows = [

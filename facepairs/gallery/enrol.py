@@ -22,11 +22,12 @@ POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A photo that was not enrolled, and why."""
+    """A photo that was not enrolled, and why; `arguments` are those that would let it in."""
 
     person: str
     photo: str
     error: str
+    arguments: tuple[str, ...] = ()
 
 
 class Resemblance(msgspec.Struct, frozen=True):
@@ -91,7 +92,7 @@ class ReadPhoto(NamedTuple):
     digest: bytes = b""
     vector: ScoreArray | None = None
     faces: int = 1
-    problem: str = ""
+    problem: BadImage | None = None
     put_off: bool = False
 
 
@@ -138,7 +139,7 @@ class EnrolPhotos:
             if poor and not self.any_quality:
                 raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo", "any_quality")
         except BadImage as error:
-            return result._replace(problem=str(error)), nothing
+            return result._replace(problem=error), nothing
         return result._replace(faces=faces), seen
 
     def _see(

@@ -257,8 +257,9 @@ class Gallery:
         """Store a batch, and note what became of it."""
         new: list[tuple[ReadPhoto, NewPhoto]] = []
         for photo in batch:
-            if photo.problem:
-                enrolment.refused.append(Refused(photo.person, photo.photo, photo.problem))
+            if problem := photo.problem:
+                reason = problem.message, problem.arguments
+                enrolment.refused.append(Refused(photo.person, photo.photo, *reason))
             elif photo.vector is None:
                 note_known(enrolment, photo, self.store.owner(photo.digest))
             else:
