@@ -125,7 +125,7 @@ def _photo(person: str, number: int, image: Any, place: str) -> NewPhoto | LeftO
     try:
         kind = pillow_format(content, place)
     except ImageProblem as problem:
-        return LeftOut(place, str(problem).removeprefix(f"{place}: "))
+        return LeftOut(place, problem.reason)
     name = PurePosixPath(cell.get("path") or "").name
     if PurePosixPath(name).suffix.lower() not in READABLE:
         name = f"{person}_{number:04d}{SUFFIXES.get(kind, '.' + kind.lower())}"
