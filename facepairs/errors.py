@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Iterable
+from typing import Self
 
 LONGEST = 600  # characters of a message
 FREE_SPACE = "free space or choose another place"
@@ -52,6 +53,11 @@ class FacepairsError(Exception):
         """Return the message with names of arguments behind it."""
         listed = ", ".join(names)
         return f"{self.message} ({listed})" if listed else self.message
+
+    def kept(self) -> Self:
+        """Return the error, to be kept, without what was in memory where it was raised: images."""
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
 
 
 def one_line(text: str) -> str:

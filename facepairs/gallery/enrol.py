@@ -139,7 +139,7 @@ class EnrolPhotos:
             if poor and not self.any_quality:
                 raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo", "any_quality")
         except BadImage as error:
-            return result._replace(problem=error), nothing
+            return result._replace(problem=error.kept()), nothing
         return result._replace(faces=faces), seen
 
     def _see(

@@ -208,7 +208,7 @@ class PhotoReader:
             is_path = isinstance(source, str | os.PathLike)
             content = read_checked(source, self.open, name) if _is_file(source) else source
         except BadImage as error:
-            return [SeenPhoto(name, error)]
+            return [SeenPhoto(name, error.kept())]
         return self._see(name, content, is_path, face)
 
     def _see(
@@ -238,7 +238,7 @@ class PhotoReader:
                 found.append(one._replace(crop=crop, new=one.new or (kept and self.embeds)))
             return found
         except BadImage as error:
-            return [seen._replace(error=error)]
+            return [seen._replace(error=error.kept())]
 
 
 def _is_file(source: ImageSource) -> TypeGuard[str | os.PathLike[str] | bytes | IO[bytes]]:

@@ -156,6 +156,14 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
             assert np.array_equal(one.embedding, other.embedding)
 
 
+def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):
+    Image.new("RGB", (300, 300)).save(tmp_path / "blank.png")
+    (tmp_path / "cut.png").write_bytes((tmp_path / "blank.png").read_bytes()[:-40])
+    named = [(name, tmp_path / f"{name}.png") for name in ("blank", "cut", "none")]
+    for one in verifier.reader().read(named):
+        assert (one.error.__traceback__, one.error.__context__) == (None, None)
+
+
 def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
     verifier.reader().read([("one", photos[0])])
     assert not verifier.reader().see("one", photos[0]).new
