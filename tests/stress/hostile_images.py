@@ -28,7 +28,6 @@ from processes.command_line import command
 
 from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.support import console
-from facepairs.support.platform import cores
 
 MAX_S, MAX_MB = 5.0, 1024
 SHOWN_LINES = 60  # the last ones of a command that fails
@@ -70,7 +69,7 @@ def table(outcomes: list[hostile_run.Outcome]) -> list[str]:
 
 
 def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
-    """Run the commands on the whole folder; return how many failed or took a GB per thread."""
+    """Run the commands on the whole folder; return how many failed or took more than a GB."""
     faces = place / "faces"
     pairs = place / "pairs.csv"
     with open(pairs, "w", encoding="utf-8", newline="") as handle:
@@ -99,7 +98,7 @@ def runs_well(words: tuple[object, ...]) -> bool:
         output = handle.read().decode(errors="replace")
     megabytes, traced = used.ru_maxrss / 1024, "Traceback" in output
     # Few of these faces can be told apart, so a training may end in an error of one line.
-    well = not traced and code in (0, 1, 2) and megabytes <= MAX_MB * cores()
+    well = not traced and code in (0, 1, 2) and megabytes <= MAX_MB
     print(
         f"facepairs {' '.join(str(word) for word in words[:2])}: exit {code}, "
         f"{time.monotonic() - started:.0f} s, {megabytes:.0f} MB{', a traceback' * traced}"
