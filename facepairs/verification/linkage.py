@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.errors import BadBundle
 from facepairs.support import console
 from facepairs.support.console import Progress
 from facepairs.verification.scorer import ScoreArray
@@ -52,9 +53,17 @@ def crowd_bias(embeddings: ScoreArray, cohort: ScoreArray | None) -> ScoreArray:
         embeddings: float32[N, D], rows of length 1.
         cohort: float32[K, D], centres of many people's embeddings, of such a length that the
             largest product of a face with them is 1 in the mean; None for no bias.
+
+    Raises:
+        BadBundle: The cohort is not of these embeddings.
     """
     if cohort is None:
         return np.zeros(len(embeddings), np.float32)
+    if cohort.shape[1] != embeddings.shape[1]:
+        raise BadBundle(
+            f"a cohort of {cohort.shape[1]} numbers a row, and embeddings of {embeddings.shape[1]}; "
+            "copy the bundle again"
+        )
     crowded = np.concatenate(
         [
             (embeddings[begin : begin + ROWS] @ cohort.T).max(axis=1)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from facepairs.errors import BadBundle
 from facepairs.verification.linkage import CROWDED, average_linkage, crowd_bias
 
 
@@ -34,6 +35,8 @@ def test_is_scipys_average_linkage(seed, count, cut):
 def test_without_a_cohort_or_faces_there_is_no_bias():
     assert (crowd_bias(unit_rows(0, 3), None) == 0).all()
     assert crowd_bias(unit_rows(0, 0), unit_rows(1, 5)).shape == (0,)
+    with pytest.raises(BadBundle):
+        crowd_bias(unit_rows(0, 3), unit_rows(1, 5, width=7))
 
 
 def slow_linkage(distance, most, start, fixed, apart):
