@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
@@ -65,10 +66,15 @@ def in_process(*arguments: object, check: int | None = None) -> Result:
         mock.patch.object(sys, "argv", ["facepairs", *words]),
         mock.patch.dict(os.environ),  # --quiet and --verbose set variables
     ):
+        before = threading.enumerate()
         try:
             main(words)
         except SystemExit as ended:
             code = ended.code
+        # As a process does when it ends. Threads in C crash where the environment changes.
+        for thread in threading.enumerate():
+            if thread not in before and not thread.daemon:
+                thread.join(60)
     assert isinstance(code, int)
     done = Result(code, out.getvalue(), err.getvalue())
     if check is not None:
