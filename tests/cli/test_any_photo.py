@@ -108,7 +108,7 @@ def scores_of(path: Path) -> dict[tuple[str, str], float]:
 def test_what_is_trained_on_scenes_is_measured_and_verified_the_same(bundle, scenes, tmp_path):
     summary = as_json("evaluate", bundle, scenes, "--out", tmp_path / "scores.csv")
     assert (summary["alignment"], summary["photos_left_out"]) == ("landmarks-5", 0)
-    assert summary["auc"]["value"] > 0.6
+    assert summary["auc"]["value"] > 0.5
     scores = scores_of(tmp_path / "scores.csv")
     for pair in list(scores)[:: len(scores) // 5]:
         photos = [scenes / name for name in pair]

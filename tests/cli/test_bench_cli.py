@@ -37,7 +37,6 @@ def test_every_store_and_the_training_loop_are_measured(photos: Path, tmp_path: 
     assert (report["schema"], report["settings"]["interrupted"]) == (1, False)
     rows = {row["name"]: row for row in report["rows"]}
     assert list(rows) == names
-    assert rows.pop("files-unaligned")["skipped"]
     for row in rows.values():
         assert 0 < row["pairs_per_s_min"] <= row["pairs_per_s"] <= row["pairs_per_s_max"]
         assert row["failed"] is row["skipped"] is None
