@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def fit_cohort(embeddings: Floats, person: Ints) -> Floats:
-    """Return float32[CENTRES, D], such that a face's largest product with it is 1 in the mean.
+    """Return float32[K, D], such that a face's largest product with it is 1 in the mean.
 
     Args:
         embeddings: float32[N, D], rows of length 1.
@@ -29,7 +29,8 @@ def fit_cohort(embeddings: Floats, person: Ints) -> Floats:
     mean = np.zeros((len(people), embeddings.shape[1]))
     np.add.at(mean, number, embeddings)
     mean /= np.bincount(number)[:, None]
-    found = KMeans(CENTRES, n_init=STARTS, random_state=0).fit(mean)
+    count = min(CENTRES, len(people))
+    found = KMeans(count, n_init=STARTS, random_state=0).fit(mean)
     centres = unit_rows(found.cluster_centers_)
     largest = (embeddings @ centres.T).max(axis=1)
     usual = (np.bincount(number, largest) / np.bincount(number)).mean()

@@ -208,7 +208,7 @@ def test_changed_settings_people_and_pairs_are_refused(view, lists, copied, many
     assert "resume" in refused(CONFIG, resume=False)
     assert refused(CONFIG.replace(epochs=3), resume=True) == ("epochs",)
     assert refused(CONFIG.replace(lists="lists"), False, tmp_path / "none") == ("lists",)
-    assert refused(CONFIG.replace(init="default"), False, tmp_path / "none") == ("init",)
+    assert "init" in refused(CONFIG.replace(init="default"), False, tmp_path / "none")
     pairs = view.pairs
     others = replace(view, pairs=replace(pairs, left=pairs.right, right=pairs.left))
     with pytest.raises(BadRun):
