@@ -22,7 +22,7 @@ from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
     from facepairs.data.findings import DatasetReport
-    from facepairs.data.importing.importer import ImportReport
+    from facepairs.data.importing import ImportReport
 
 app = typer.Typer(
     help="Check, import, draw or fetch folders of faces.",
@@ -84,21 +84,21 @@ def _conclusion(report: "DatasetReport") -> str:
 
 @app.command("import", epilog="Example: facepairs data import archive.zip photos")
 def import_(
-    source: Annotated[Path, Argument(help="Folder, zip, tar, parquet file or CSV file.")],
+    source: Annotated[Path, Argument(help="Folder, zip, tar or CSV file.")],
     out: Annotated[Path, Argument(help="Folder to write; must not exist or be empty.")],
     person_column: Annotated[
         str | None,
-        Option(help="Column of a CSV or parquet file that names the person.", show_default=False),
+        Option(help="Column of a CSV file that names the person.", show_default=False),
     ] = None,
     json: Json = False,
 ) -> None:
     """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
 
     Reads folders and archives (zip, tar) with Person_Name/photo.jpg somewhere in them, such as
-    Kaggle's LFW or scikit-learn's lfw_home; parquet files with images, as Hugging Face has them;
-    and CSV files with the columns path and person. Files become hard links where that is possible.
+    Kaggle's LFW or scikit-learn's lfw_home; and CSV files with the columns path and person. Files
+    become hard links where that is possible.
     """
-    from facepairs.data.importing.importer import import_photos
+    from facepairs.data.importing import import_photos
 
     report = import_photos(source, out, person_column=person_column)
     log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])

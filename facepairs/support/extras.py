@@ -12,7 +12,6 @@ EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.t
     "serve": ("prometheus_client", "python_multipart", "starlette", "uvicorn"),
     "encrypt": ("cryptography",),
     "postgres": ("psycopg",),
-    "parquet": ("pyarrow",),
 }
 
 

@@ -63,7 +63,6 @@ TRIALS = {  # commands by extra, after those of the core; each must not fail
     "encrypt": [],
     "postgres": [],
     "heif": [("verify", "left.heic", RIGHT)],
-    "parquet": [],
     "beam": [(*PAIRS, "beam.csv", "--runner", "DirectRunner")],
 }
 CODE = {

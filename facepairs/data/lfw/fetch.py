@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from facepairs.data.importing.rows import find_people
+from facepairs.data.importing import find_people
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.download import download
 from facepairs.data.unpack import unpack

@@ -1,17 +1,23 @@
-"""The photos of a folder or of a CSV file, one row each."""
+"""Import a data set into the layout that all commands read, `Person_Name/photo.jpg`."""
 
+import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from facepairs.data.index import FaceIndex, find_file, name_problem, walk
 from facepairs.data.pairs import csv_rows
-from facepairs.data.unpack import UNSAFE_CHARACTERS
+from facepairs.data.unpack import UNSAFE_CHARACTERS, unpack
 from facepairs.errors import BadData
 from facepairs.support import console
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.places import check_output_folder
 from facepairs.support.words import counted
 
+SCHEMA = 3
 PHASE = "importing photos"
 TABLE = "metadata.csv"  # beside Hugging Face's folders, which name nobody then
 PATH_COLUMNS = ("path", "file", "file_name", "filename", "image")
@@ -19,11 +25,11 @@ PERSON_COLUMNS = ("person", "identity", "label_name", "name", "label")
 
 
 class NewPhoto(NamedTuple):
-    """A photo to write: whose it is, its file name, and its file or content."""
+    """A photo to write: whose it is, its file name, and its file."""
 
     person: str
     file: str
-    source: Path | bytes
+    source: Path
 
 
 class LeftOut(NamedTuple):
@@ -36,7 +42,95 @@ class LeftOut(NamedTuple):
 Rows = Iterator[NewPhoto | LeftOut]
 
 
-def folder_rows(people: Path) -> Rows:
+@dataclass(frozen=True)
+class ImportReport:
+    """What was imported.
+
+    Attributes:
+        people: Number of people.
+        images: Number of photos.
+        left_out: What was not imported, and why.
+    """
+
+    people: int
+    images: int
+    left_out: tuple[LeftOut, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict."""
+        left_out = [one._asdict() for one in self.left_out]
+        return {**asdict(self), "left_out": left_out, "schema": SCHEMA}
+
+
+def import_photos(source: Path, out: Path, *, person_column: str | None = None) -> ImportReport:
+    """Import photos of people; none is decoded.
+
+    Args:
+        source: A folder or an archive (zip, tar) in which, however deep, lie folders of people, or
+            a CSV file of paths and people.
+        out: A new or empty folder; it appears complete or not at all. Files of the source get a
+            second name there (a hard link) where that is possible, else they are copied.
+        person_column: The column of a table that names the person.
+
+    Returns:
+        What was imported, and what was not.
+
+    Raises:
+        BadData: The source has no photos of people or several folders of them, a table is wrong, or
+            `out` cannot be written.
+        BadTransfer: The archive is damaged or unsafe.
+    """
+    if not source.exists():
+        raise BadData(f"{source}: does not exist; give a folder, an archive, or a table of photos")
+    check_output_folder(out, inputs=source if source.is_dir() else None)
+    with atomic_folder(out.resolve()) as folder:
+        if source.is_dir():
+            return _write(_folder_rows(find_people(source) or source), folder)
+        if source.suffix.lower() == ".csv":
+            return _write(_read_csv(source, person_column), folder)
+        content = folder / ".content"
+        content.mkdir()
+        unpack(source, content)
+        try:
+            report = _write(_folder_rows(find_people(content) or content), folder)
+        except BadData as error:
+            raise BadData(str(error).replace(str(content), str(source))) from None
+        shutil.rmtree(content)
+        return report
+
+
+def _write(rows: Rows, folder: Path) -> ImportReport:
+    """Write photos into an empty folder, `folder/Person_Name/photo.jpg`."""
+    people: Counter[str] = Counter()
+    left_out: list[LeftOut] = []
+    for row in rows:
+        if isinstance(row, LeftOut):
+            left_out.append(row)
+            continue
+        if row.person not in people:
+            (folder / row.person).mkdir()  # fails where the disk takes two names for one
+        people[row.person] += 1
+        target = _free_name(folder / row.person / row.file)
+        try:
+            os.link(os.path.realpath(row.source), target)
+        except OSError:  # on another disk, for instance
+            shutil.copyfile(row.source, target)
+    if not people:
+        reasons = f": {left_out[0].name}: {left_out[0].reason}" if left_out else ""
+        raise BadData(f"no photo to import{reasons}; choose another source")
+    return ImportReport(len(people), people.total(), tuple(left_out))
+
+
+def _free_name(path: Path) -> Path:
+    """Return the path, or one with a number where another photo has its name."""
+    free, number = path, 1
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return free
+
+
+def _folder_rows(people: Path) -> Rows:
     """Yield the photos of a folder `Person_Name/photo.jpg`.
 
     Raises:
@@ -77,7 +171,7 @@ def find_people(root: Path) -> Path | None:
     return people
 
 
-def read_csv(path: Path, person_column: str | None) -> Rows:
+def _read_csv(path: Path, person_column: str | None) -> Rows:
     """Yield the photos of a CSV file with the columns path and person.
 
     Args:
@@ -90,11 +184,13 @@ def read_csv(path: Path, person_column: str | None) -> Rows:
     rows = list(csv_rows(path, ()))
     progress = console.progress(PHASE)
     columns = list(rows[0][1]) if rows else []
-    file_column = choose_column(path, columns, PATH_COLUMNS)
-    person_column = choose_column(path, columns, person_columns(person_column))
+    file_column = _choose_column(path, columns, PATH_COLUMNS)
+    person_column = _choose_column(
+        path, columns, [person_column] if person_column else PERSON_COLUMNS
+    )
     for done, (line, row) in enumerate(rows, 1):
         place = f"{path}: line {line}"
-        person = check_name(row[person_column].strip(), place)
+        person = _check_name(row[person_column].strip(), place)
         source = find_file(path.parent, row[file_column])
         if not source.is_file():
             raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
@@ -105,12 +201,7 @@ def read_csv(path: Path, person_column: str | None) -> Rows:
         progress(done, len(rows))
 
 
-def person_columns(chosen: str | None) -> Sequence[str]:
-    """Return the columns that may name the person."""
-    return [chosen] if chosen else PERSON_COLUMNS
-
-
-def choose_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
+def _choose_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
     """Return the first of the wanted columns that a table has, whatever its capitals.
 
     Raises:
@@ -128,7 +219,7 @@ def choose_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> 
     return column
 
 
-def check_name(name: str, place: str) -> str:
+def _check_name(name: str, place: str) -> str:
     """Return the name of a folder or file, if it is safe on every system.
 
     Args:

@@ -6,19 +6,22 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from drawn.data_sets import hugging_face_parquet, kaggle_archive
 from drawn.photos import put
 from processes.command_line import in_process
 from storage.archives import tree, zipped
 
-from facepairs.data.importing.importer import import_photos
+from facepairs.data.importing import import_photos
 from facepairs.errors import BadData, BadTransfer
 
 JPEG = b"\xff\xd8\xff\xe0 a photo"
 
 
 def test_kaggles_archive(faces: Path, tmp_path: Path) -> None:
-    archive, out = kaggle_archive(faces, tmp_path / "archive.zip"), tmp_path / "lfw"
+    archive, out = tmp_path / "archive.zip", tmp_path / "lfw"
+    deep = "lfw-deepfunneled/lfw-deepfunneled"
+    archive.write_bytes(
+        zipped({"people.csv": b"x", **{f"{deep}/{name}": c for name, c in tree(faces).items()}})
+    )
     done = in_process("data", "import", archive, out, "--json", check=0)
     report = json.loads(done.stdout)
     assert (report["people"], report["images"]) == (24, 96)
@@ -51,58 +54,6 @@ def test_a_tar_is_unpacked_and_what_is_no_photo_is_listed(
     report = import_photos(archive, tmp_path / "out")
     assert tree(tmp_path / "out" / person.name) == tree(person)
     assert report.left_out == (("readme.txt", "stray file"),)
-
-
-@pytest.mark.parametrize("with_paths", [True, False])
-def test_parquet_files_give_the_same_photos(faces: Path, tmp_path: Path, with_paths: bool) -> None:
-    (tmp_path / "data").mkdir()
-    path = hugging_face_parquet(faces, tmp_path / "data/train-00000-of-00001.parquet", with_paths)
-    report = import_photos(path, tmp_path / "file")
-    assert (report.people, report.images) == (24, 96)
-    assert tree(tmp_path / "file") == tree(faces)
-    import_photos(tmp_path / "data", tmp_path / "folder")
-    assert tree(tmp_path / "folder") == tree(faces)
-
-
-def test_of_several_parquet_files_the_damaged_one_is_named(faces: Path, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    hugging_face_parquet(faces, tmp_path / "data/a.parquet", True)
-    (tmp_path / "data/b.parquet").write_bytes(b"no parquet")
-    with pytest.raises(BadData):
-        import_photos(tmp_path / "data", tmp_path / "out")
-
-
-def test_parquet_rows_without_a_photo_are_listed_and_their_paths_lead_nowhere(
-    tmp_path: Path,
-) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    rows = {
-        "photo": [
-            {"bytes": JPEG, "path": "../../away.jpg"},
-            {"bytes": JPEG, "path": "C:\\away.exe"},
-            {"bytes": b"text", "path": "a.jpg"},
-            {"bytes": None, "path": "a.jpg"},
-        ],
-        "who": ["Ann", "Ann", "Ann", None],
-    }
-    path = tmp_path / "train.parquet"
-    parquet.write_table(pyarrow.table(rows).slice(0, 3), path)
-    report = import_photos(path, tmp_path / "out", person_column="who")
-    assert set(tree(tmp_path / "out")) == {"Ann/away.jpg", "Ann/Ann_0002.jpg"}
-    ((name, reason),) = report.left_out
-    assert name == "train.parquet: row 3"
-    assert reason.startswith("not a JPEG")
-    parquet.write_table(pyarrow.table(rows), path)
-    with pytest.raises(BadData):
-        import_photos(path, tmp_path / "no", person_column="who")
-    with pytest.raises(BadData):
-        import_photos(path, tmp_path / "no")
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(BadData):
-        import_photos(path, tmp_path / "no")
-    assert not (tmp_path / "no").exists()
 
 
 def test_a_table_of_paths(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""Importing photos of people from the layouts in which data sets are published."""
