@@ -256,7 +256,7 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
         [one.name for one in measurements],
         first.genuine,
         [one.scores.score[order] for one, order in ordered],
-        [one.accepted[order] for one, order in ordered],
+        [one.decided.accepted[order] for one, order in ordered],
         FARS,
         first.people,
     )

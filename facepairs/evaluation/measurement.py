@@ -54,8 +54,8 @@ class Measurement:
         source: Path of the verifier or of the scores.
         scores: The N pairs.
         summary: The figures.
-        accepted: bool[N], the decisions of the summary.
-        threshold: float64[N], what each pair was decided with.
+        decided: The decisions of the accuracy.
+        by_default: Those of `verify`.
         probability: float64[N] at equal priors; None where pairs are too few to fit one.
         refitted: Whether probabilities were fitted here, for each part of the pairs on the other
             parts; otherwise they are the verifier's own.
@@ -69,8 +69,8 @@ class Measurement:
     source: str
     scores: ScoreTable
     summary: Summary
-    accepted: Bools
-    threshold: Floats
+    decided: Decisions
+    by_default: Decisions
     probability: Floats | None
     refitted: bool
     lookalike: Bools | None = None
@@ -79,6 +79,8 @@ class Measurement:
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return a row for each pair: left, right, genuine, score, threshold, accepted, …
+
+        Pairs are accepted as `verify` accepts them.
 
         Raises:
             MissingExtra: The extra `measure` is not installed.
@@ -89,7 +91,8 @@ class Measurement:
         scores = self.scores
         names = {"left": scores.left, "right": scores.right} if scores.has_names else {}
         columns = {"genuine": scores.genuine, "fold": scores.fold, "score": scores.score}
-        decisions = {"threshold": self.threshold, "accepted": self.accepted}
+        accepted, threshold = self.by_default.accepted, self.by_default.by_pair
+        decisions = {"threshold": threshold, "accepted": accepted}
         return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
 
 
@@ -284,8 +287,8 @@ def _measure(
         source=source.path,
         scores=scores,
         summary=replace(summary, clusters=clusters, groups=rows, **about),
-        accepted=decided.accepted,
-        threshold=decided.by_pair,
+        decided=decided,
+        by_default=default,
         probability=probability,
         refitted=calibration is None,
         lookalike=alike,

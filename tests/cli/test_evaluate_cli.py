@@ -59,6 +59,6 @@ def test_a_bundle_beside_a_scores_file_of_its_own(world, make_bundle, tmp_path):
     evaluate(bundle, world / "photos", *pairs, "--out", scores)
     done = evaluate(bundle, scores, world / "photos", *pairs, "--json")
     compared = json.loads(done.stdout)
-    (test,) = compared["comparison"]["tests"]
-    assert test["auc"]["difference"] == 0
+    (two,) = compared["comparison"]["differences"]
+    assert two["auc"]["difference"] == 0
     assert compared["models"][0]["auc"] == compared["models"][1]["auc"]

@@ -44,7 +44,7 @@ class WrongPair(NamedTuple):
 def worst_pairs(
     one: Measurement, photos: dict[str, Path] | None, most: int
 ) -> list[tuple[str, str, str, list[WrongPair]]]:
-    """Return the pairs decided most wrongly; none where photos have no names.
+    """Return the pairs that `verify` decides most wrongly; none where photos have no names.
 
     Args:
         one: The measurement.
@@ -54,12 +54,10 @@ def worst_pairs(
     Returns:
         Key, title, explanation and pairs of each kind.
     """
-    wrong = {
-        "false_accepts": one.accepted & ~one.scores.genuine,
-        "false_rejects": ~one.accepted & one.scores.genuine,
-    }
+    accepted, genuine = one.by_default.accepted, one.scores.genuine
+    wrong = {"false_accepts": accepted & ~genuine, "false_rejects": ~accepted & genuine}
     return [
-        (kind, title, f"{note} (threshold: {one.summary.point.label})", found)
+        (kind, title, f"{note} (threshold: {one.by_default.point.label})", found)
         for kind, (title, note) in KINDS.items()
         if one.scores.has_names and (found := _worst(one, wrong[kind], photos, most))
     ]
@@ -69,11 +67,11 @@ def _worst(
     one: Measurement, wrong: Bools, photos: dict[str, Path] | None, most: int
 ) -> list[WrongPair]:
     """Return the wrong pairs that are farthest from their threshold."""
-    scores, places = one.scores, np.flatnonzero(wrong)
-    distance = np.abs(scores.score - one.threshold)[places]
+    scores, threshold, places = one.scores, one.by_default.by_pair, np.flatnonzero(wrong)
+    distance = np.abs(scores.score - threshold)[places]
     pairs = []
     for k in places[np.argsort(-distance, kind="stable")][:most].tolist():
-        text = f"score {scores.score[k]:.3f}, threshold {one.threshold[k]:.3f}"
+        text = f"score {scores.score[k]:.3f}, threshold {threshold[k]:.3f}"
         if one.probability is not None:
             text += f", probability {one.probability[k]:.3f}"
         if scores.fold[k]:

@@ -1,11 +1,9 @@
-"""The tables of one verifier: its figures, thresholds, groups, folds and people."""
+"""The tables of one verifier: its figures, thresholds, groups and folds."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
-from facepairs.data.pairs import person_of
 from facepairs.evaluation.decisions import ThresholdFrom
 from facepairs.evaluation.error_rates import is_small, pair_counts
 from facepairs.evaluation.measurement import Measurement
@@ -33,7 +31,6 @@ STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
 SET_BY = {"strangers": "these strangers", "gallery": "gallery identify"}
 TOO_FEW = Cell("too few pairs")
 ONE_IN = (10, 30, 100, 300, 1000, 3000)
-MOST_PEOPLE = 20
 
 
 def verifier_tables(one: Measurement, place: int, several: bool, brief: bool) -> list[Table]:
@@ -49,8 +46,7 @@ def verifier_tables(one: Measurement, place: int, several: bool, brief: bool) ->
     if not (brief and several):
         tables.insert(0, facts_of("figures", "All figures", figure_rows(one.summary)))
     if not brief:
-        tables += [_points_table(one.summary), _trade_offs(one)]
-        tables += [_folds_table(one), _people_table(one)]
+        tables += [_points_table(one.summary), _trade_offs(one), _folds_table(one)]
     verifier = one.name if several else ""
     return [
         replace(table, key=f"{table.key}-{place}", verifier=verifier)
@@ -249,11 +245,6 @@ def _identification_tables(summary: Summary) -> list[Table]:
     ]
 
 
-def _decided_at(summary: Summary) -> str:
-    """Return at which threshold folds and people are judged, as a sentence."""
-    return f"Errors at the threshold of the accuracy ({summary.point.label})."
-
-
 def _folds_table(one: Measurement) -> Table:
     folds = one.summary.true_folds
     rows = [
@@ -268,36 +259,5 @@ def _folds_table(one: Measurement) -> Table:
         for fold, (passed, missed, pairs) in zip(folds, map(wrong_pairs, folds), strict=True)
         if len(folds) > 1
     ]
-    return table_of("folds", "Folds", rows, _decided_at(one.summary))
-
-
-def _people_table(one: Measurement) -> Table:
-    """Count the errors of each person; an impostor pair counts for both its people."""
-    scores = one.scores
-    genuine_pairs, impostor_pairs, missed, passed = (Counter[str]() for _ in range(4))
-    for left, right, genuine, accepted in zip(
-        scores.left, scores.right, scores.genuine, one.accepted, strict=True
-    ):
-        for person in {person_of(left), person_of(right)} if scores.has_names else ():
-            (genuine_pairs if genuine else impostor_pairs)[person] += 1
-            if accepted != genuine:
-                (missed if genuine else passed)[person] += 1
-    pairs, errors = genuine_pairs + impostor_pairs, missed + passed
-    worst = sorted(errors, key=lambda name: (-errors[name], -errors[name] / pairs[name], name))
-    rows = [
-        {
-            "person": name.replace("_", " "),
-            "errors": errors[name],
-            "share of the person's pairs": percent(errors[name] / pairs[name]),
-            "genuine pairs missed": missed[name],
-            "genuine pairs": genuine_pairs[name],
-            "strangers accepted": passed[name],
-            "pairs of strangers": impostor_pairs[name],
-        }
-        for name in worst[:MOST_PEOPLE]
-    ]
-    note = (
-        f"{_decided_at(one.summary)} {len(errors):,} of {len(pairs):,} people are in a wrong pair; "
-        "those with most errors are listed. An impostor pair counts for both its people."
-    )
-    return table_of("people", "Errors by person", rows, note)
+    note = f"Errors at the threshold of the accuracy ({one.summary.point.label})."
+    return table_of("folds", "Folds", rows, note)

@@ -15,6 +15,7 @@ from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 from facepairs.evaluation.page.page import render_page
+from facepairs.evaluation.page.worst import worst_pairs
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.verification.provenance import Provenance
 
@@ -101,7 +102,7 @@ def test_every_figure_and_table_is_on_the_page(single, several):
         assert {"roc", "det", "scores-1", "reliability-1"} <= figures
         assert set(re.findall(r'<figure id="figure-([^"]+)"', html)) == figures
         tables = {table.key for table in found.tables()}
-        assert {"points-1", "figures-1", "folds-1", "people-1", "data", "history"} <= tables
+        assert {"points-1", "figures-1", "folds-1", "data", "history"} <= tables
         assert set(re.findall(r' id="table-([^"]+)"', html)) == tables - {"pairs"}
         assert f"<h1>{title}" in html
         assert (
@@ -127,16 +128,16 @@ def test_numbers_on_the_page_are_those_of_the_summary(single, several):
     text = "".join(reader.text)
     assert f"{100 * accuracy['value']:.2f} % ± {100 * accuracy['standard_error']:.2f}" in text
     assert "facepairs evaluate 'a b'" in text
-    test = several[0].to_json()["comparison"]["tests"][0]
+    two = several[0].to_json()["comparison"]["differences"][0]
     values = {a["data-value"] for tag, a in read(several[1]).tags if tag == "td"}
-    assert {str(test["p_adjusted"]), str(test["balanced_accuracy"]["difference"])} <= values
-    assert str(test["auc"]["difference"]) in values
+    assert {str(two[name]["difference"]) for name in ("balanced_accuracy", "auc")} <= values
 
 
 def test_worst_errors_are_shown_with_photos_and_scores(single):
     found, html = single
     one = found.measurements[0]
-    margins = np.where(one.accepted & ~one.scores.genuine, one.scores.score - one.threshold, 0)
+    accepted, threshold = one.by_default.accepted, one.by_default.by_pair
+    margins = np.where(accepted & ~one.scores.genuine, one.scores.score - threshold, 0)
     worst = int(margins.argmax())
     pictures = [a for tag, a in read(html).tags if tag == "img"]
     assert len(pictures) == 2 * 2 * 8
@@ -172,7 +173,6 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
     nameless.write_text("genuine,score\n" + "".join(f"{int(g)},{s}\n" for g, s in rows))
     found = evaluate([str(nameless)])
     html = render_page(found, "")
-    assert "people-1" not in {table.key for table in found.tables()}
     assert found.summary.true_folds == []
     assert "need the photos' names" in "".join(read(html).text)
     assert 'id="table-folds-1"' not in html
@@ -272,14 +272,22 @@ def test_trade_offs_are_those_that_one_counts_by_hand(tmp_path, clusters):
         assert (score[genuine] < threshold).mean() == pytest.approx(missed)
 
 
-def test_errors_by_person_by_hand(tmp_path):
+def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
-    genuine, score = np.array([True, False, False, True]), np.array([0.0, 1.0, 0.0, 1.0])
+    genuine, score = np.array([True, False, False, True]), np.array([0.5, 0.4, 0.0, 1.0])
     scores = ScoreTable(left, right, genuine, np.zeros(4, np.int16), score)
-    origin = Provenance(model="mine", pairs="drawn", balanced_threshold=1.0)
+    origin = Provenance(
+        model="mine",
+        pairs="drawn",
+        balanced_threshold=0.3,
+        threshold=0.6,
+        operating_point="fmr-0.01",
+        max_fmr=0.01,
+    )
     write_scores(tmp_path / "s.csv", scores, origin)
-    tables = {t.key: t for t in evaluate(tmp_path / "s.csv").tables()}
-    ann, bob = ([cell.value for cell in row] for row in tables["people-1"].rows)
-    assert ann == ["Ann", 2, 1.0, 1, 1, 1, 1]
-    assert bob == ["Bob", 1, 0.5, 0, 0, 1, 2]
+    (one,) = evaluate(tmp_path / "s.csv").measurements
+    kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None, 8)}
+    assert list(kinds) == ["false_rejects"]
+    assert [side.file for side in kinds["false_rejects"][0].sides] == ["1.jpg", "2.jpg"]
+    assert one.to_frame().accepted.tolist() == [False, False, False, True]

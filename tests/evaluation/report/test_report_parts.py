@@ -33,7 +33,7 @@ def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, fol
     write_scores(tmp_path / "scores.csv", scores)
     source = ScoreSource("scores", str(tmp_path / "scores.csv"), "scores")
     measured = measure_scores(source)
-    summary, accepted = measured.summary, scores.score >= measured.threshold
+    summary, accepted = measured.summary, scores.score >= measured.decided.by_pair
     expected = figures_of(scores.genuine, scores.score, None, scores.fold)
     assert summary.point.errors.fmr.value == expected.point.errors.fmr.value
     assert summary.point.errors.fnmr.value == expected.point.errors.fnmr.value
@@ -94,8 +94,8 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     scores = invented()
     folder = write_method(tmp_path / "siamese", scores)
     found = measure_scores(ScoreSource("view2", str(folder), "siamese"))
-    np.testing.assert_allclose(found.threshold, 0.9 + 0.1 * scores.fold)
-    right = (scores.score >= found.threshold) == scores.genuine
+    np.testing.assert_allclose(found.decided.by_pair, 0.9 + 0.1 * scores.fold)
+    right = (scores.score >= found.decided.by_pair) == scores.genuine
     assert found.summary.accuracy.value == pytest.approx(right.mean())
     low, high = found.summary.accuracy.interval
     assert low < found.summary.accuracy.value < high
