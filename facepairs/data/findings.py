@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 3
+SCHEMA = 4
 MAX_TURN_DEG = 30
 
 Severity = Literal["error", "warning", "note"]
@@ -121,15 +121,6 @@ def shorten(names: Sequence[str], maximum: int = 3) -> str:
 
 
 @dataclass(frozen=True)
-class SizeCount:
-    """How many images have one size in pixels."""
-
-    width_px: int
-    height_px: int
-    images: int
-
-
-@dataclass(frozen=True)
 class Counts:
     """The folder in figures.
 
@@ -142,7 +133,8 @@ class Counts:
         images_per_person_max: Largest number of images of a person.
         genuine_pairs: Number of possible genuine pairs.
         megabytes: Size of all images, in 10^6 bytes.
-        sizes: The most common sizes, the commonest first.
+        sizes_px: Width and height of the smallest image, of most images, and of the largest; empty
+            if none can be read.
     """
 
     people: int
@@ -153,7 +145,7 @@ class Counts:
     images_per_person_max: int
     genuine_pairs: int
     megabytes: float
-    sizes: tuple[SizeCount, ...]
+    sizes_px: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.data.findings import Counts, Finding, SizeCount, make_finding, shorten
+from facepairs.data.findings import Counts, Finding, make_finding, shorten
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
-
-MAX_COMMON_SIZES = 10
 
 
 class PhotoFacts(NamedTuple):
@@ -61,6 +59,7 @@ def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:
     """Return a folder in figures; arguments as for `file_findings`."""
     images = index.image_counts
     sizes = Counter(photo.size_px for photo in photos if any(photo.size_px))
+    by_area = sorted(sizes, key=lambda size: (size[0] * size[1], size))
     return Counts(
         people=len(index.people),
         images=len(index),
@@ -70,7 +69,7 @@ def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:
         images_per_person_max=int(images.max()),
         genuine_pairs=int((images * (images - 1) // 2).sum()),
         megabytes=round(int(index.sizes.sum()) / 1e6, 3),
-        sizes=tuple(SizeCount(*size, count) for size, count in sizes.most_common(MAX_COMMON_SIZES)),
+        sizes_px=(by_area[0], sizes.most_common(1)[0][0], by_area[-1]) if sizes else (),
     )
 
 

@@ -13,7 +13,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured
-from facepairs.bundles.rates import ErrorTable, OperatingPoint, operating_point
+from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
@@ -61,7 +61,8 @@ class Recalibration:
         photos_left_out: Photos that cannot be used.
         kept_former: Whether the former calibration was kept, because a new one was no better on
             people that it was not fitted to.
-        former: The bundle's operating point before, and its errors on these pairs; None without.
+        former: The bundle's operating point of the same name before, or else its default one, and
+            its errors on these pairs; None without.
         operating_point: The one now, and its errors.
         ece: Calibration error now on these pairs: of a new calibration cross-fitted, and None where
             they are too few.
@@ -208,8 +209,9 @@ def _calibrate(
         notes += [f"warning: {line}" for line in small]
         errors = msgspec.structs.replace(measured.errors, groups=rows)
         measured = msgspec.structs.replace(measured, errors=errors)
-    before = operating_point(model)
-    if before.threshold is not None:
+    now = operating_point(measured)
+    before = _former_point(model, now.name)
+    if before is not None and before.threshold is not None:
         before = msgspec.structs.replace(before, errors=plain_table.at(before.threshold))
     names = [] if kept else scored.names
     new = _write(model, out, measured, names, whitened.map if whitened else None)
@@ -222,12 +224,19 @@ def _calibrate(
         people_left_out=int(model.trained_on(list(scored.index.people)).sum()),
         photos_left_out=photos_left_out,
         kept_former=kept,
-        former=before if before.threshold is not None else None,
-        operating_point=operating_point(new),
+        former=before,
+        operating_point=now,
         ece=ece,
         auc=whitened.auc if whitened else None,
         auc_before=whitened.auc_before if whitened else None,
     )
+
+
+def _former_point(model: Model, name: str) -> OperatingPoint | None:
+    """Return a model's operating point of a name, or else its default; None without a threshold."""
+    points = [*model.thresholds, OperatingPoint(model.threshold, BALANCED), operating_point(model)]
+    known = [point for point in points if point.threshold is not None]
+    return next((point for point in known if point.name == name), known[-1] if known else None)
 
 
 def _with_grouping(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from drawn.photos import exif_of, jpeg, put
 
-from facepairs.data.findings import DatasetReport, Finding, SizeCount
+from facepairs.data.findings import DatasetReport, Finding
 from facepairs.data.index import FaceIndex
 from facepairs.support.console import showing
 from facepairs.verification.dataset_check import check_dataset
@@ -57,7 +57,7 @@ def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
     assert (counts.images_per_person_min, counts.images_per_person_max) == (1, 2)
     assert counts.images_per_person_median == 2.0
     assert counts.genuine_pairs == 2
-    assert counts.sizes == (SizeCount(80, 80, 5),)
+    assert counts.sizes_px == ((80, 80),) * 3
     total = sum(path.stat().st_size for path in tmp_path.rglob("*.jpg"))
     assert counts.megabytes == pytest.approx(total / 1e6, abs=0.001)
     assert report.fingerprint == check_files(tmp_path).fingerprint
@@ -74,9 +74,9 @@ def test_the_report_is_plain_json_and_the_same_each_time(tmp_path: Path) -> None
     one = check_files(tmp_path).to_json()
     assert one == check_files(tmp_path).to_json()
     assert json.loads(json.dumps(one)) == one
-    assert one["schema"] == 3
+    assert one["schema"] == 4
     assert one["ok"] is False
-    assert one["counts"]["sizes"][0] == {"width_px": 80, "height_px": 80, "images": 133}
+    assert one["counts"]["sizes_px"][1] == [80, 80]
     assert len(one["bad_images"]) == 22
 
 
@@ -149,7 +149,13 @@ def test_photos_that_exif_turns_are_no_finding_and_count_by_their_upright_size(
         put(tmp_path, f"Bo/{at}-upright.jpg", jpeg(at + 2, (80, 70)))
     report = check_files(tmp_path)
     assert report.findings == ()
-    assert report.counts.sizes == (SizeCount(80, 70, 4),)
+    assert report.counts.sizes_px == ((80, 70),) * 3
+
+
+def test_the_smallest_commonest_and_largest_sizes_are_told(tmp_path: Path) -> None:
+    for at, size in enumerate([(90, 60), (64, 64), (64, 64), (50, 100), (0, 0)]):
+        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, size) if any(size) else b"")
+    assert check_files(tmp_path).counts.sizes_px == ((64, 64), (64, 64), (90, 60))
 
 
 def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import msgspec
 import numpy as np
 import pytest
 from drawn.scenes import canvas
@@ -16,6 +17,7 @@ from tiny.bundles import tiny_bundle
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
+from facepairs.bundles.rates import operating_point
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import (
@@ -276,3 +278,15 @@ def test_ece_is_none_when_a_half_cannot_be_fitted():
     fitted = fit_calibration(genuine, score)
     assert fitted.calibration.ece is None
     assert fitted.threshold == pytest.approx(0.95, abs=0.5)
+
+
+def test_the_former_point_is_the_one_of_the_same_name(bundle, faces, tmp_path):
+    few = some_of(faces, tmp_path / "few", people=8)
+    name = calibrate(bundle.folder, few, tmp_path / "few-people").operating_point.name
+    other = 0.1 if name == "balanced" else None
+    measured = msgspec.structs.replace(bundle.measured, promise=other)
+    former = rewrite_bundle(bundle, tmp_path / "former", {}, measured=measured)
+    assert operating_point(former).name != name
+    result = calibrate(former.folder, few, tmp_path / "again")
+    assert not result.kept_former
+    assert (result.former.name, result.operating_point.name) == (name, name)

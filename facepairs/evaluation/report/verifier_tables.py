@@ -235,9 +235,11 @@ def _identification_tables(summary: Summary) -> list[Table]:
         }
         for point in figures.points
     ]
+    perfect = next((rank for rank, rate in figures.cmc.items() if rate.value == 1), None)
     ranks = [
         {"rank": rank, "known people found at this rank or better (CMC)": rate}
         for rank, rate in figures.cmc.items()
+        if perfect is None or rank <= perfect  # all later ones are 100 %, too
     ]
     return [
         table_of("identification", title, rows, note),
