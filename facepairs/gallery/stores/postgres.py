@@ -1,8 +1,8 @@
 """A gallery in a PostgreSQL database, which servers on several machines share.
 
 Its tables are in a schema of their own, `facepairs`. The database decides when it overwrites what
-was deleted. The embeddings are searched in the memory of
-each process, as those of a file are, so no extension of the database is needed.
+was deleted. The embeddings are searched in the memory of each process, as those of a file are, so
+no extension of the database is needed.
 """
 
 import contextlib
