@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from facepairs.gallery.gallery import Gallery
     from facepairs.gallery.group import group
     from facepairs.gallery.grouping import Groups
-    from facepairs.models.losses.build import EmbeddingLoss
+    from facepairs.models.losses import EmbeddingLoss
     from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
     from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
@@ -76,7 +76,7 @@ __all__ = [
     "train",
 ]
 _MODULES = {
-    "EmbeddingLoss": "facepairs.models.losses.build",
+    "EmbeddingLoss": "facepairs.models.losses",
     "Evaluation": "facepairs.evaluation.evaluate",
     "Gallery": "facepairs.gallery.gallery",
     "Groups": "facepairs.gallery.grouping",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, parse_place, remote_errors
 from facepairs.beam.runner import choose_map
-from facepairs.bundles.calibration import EQUAL_PRIORS
+from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.faces.photo_cache import photo_cache
 from facepairs.verification.photos import PhotoFolder

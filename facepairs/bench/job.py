@@ -19,8 +19,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.faces.inspection import inspect_photos
-from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan, CropSpec
 from facepairs.support.words import command_line
 
 SEED = 0

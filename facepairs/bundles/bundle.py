@@ -22,7 +22,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, parse_map, parse_rows
 from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
@@ -35,7 +34,13 @@ from facepairs.bundles.manifest import (
     parse_manifest,
     read_regular_file,
 )
-from facepairs.bundles.measured import MEASURED, Measured, MeasuredModel, parse_measured
+from facepairs.bundles.measured import (
+    MEASURED,
+    Calibration,
+    Measured,
+    MeasuredModel,
+    parse_measured,
+)
 from facepairs.errors import BadBundle
 from facepairs.support.places import refuse_url
 

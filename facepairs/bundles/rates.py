@@ -6,7 +6,7 @@ bundle at every threshold, so that every verdict can name them.
 
 Strangers who look alike pass more often than strangers at random, so both rates are there.
 Look-alikes are pairs of different people whose photos lie in the same cluster of embeddings, see
-`evaluation.lookalikes`.
+`evaluation.error_rates`.
 """
 
 import math

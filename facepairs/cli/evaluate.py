@@ -62,7 +62,7 @@ def evaluate(
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page
-    from facepairs.evaluation.sources.find import find_sources
+    from facepairs.evaluation.sources import find_sources
     from facepairs.verification.provenance import check_scores_file
 
     find_sources(sources)  # refuses what cannot be measured

@@ -65,8 +65,7 @@ Encrypt = Annotated[
 def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
     from facepairs.gallery.stores import is_database
-    from facepairs.verification.quick import QuickVerifier
-    from facepairs.verification.verifier import Verifier
+    from facepairs.verification.verifier import QuickVerifier, Verifier
 
     if not write and not is_database(place) and not Path(place).is_file():
         return Gallery(place)  # names what is missing, before a model is opened

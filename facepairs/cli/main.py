@@ -21,18 +21,16 @@ from typer import Option
 
 import facepairs
 from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
-from facepairs.cli.shared.failures import (
-    describe_shortage,
-    is_usage_error,
-    report_bug,
-    report_error,
-    report_usage_error,
-)
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
+    describe_shortage,
     escape_unencodable,
+    is_usage_error,
     print_error,
+    report_bug,
+    report_error,
+    report_usage_error,
     show_warnings,
 )
 from facepairs.cli.shared.progress import showing_on_stderr

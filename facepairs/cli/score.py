@@ -59,7 +59,7 @@ def score(
     --root may be a gs://, s3:// or hdfs:// place.
     """
     from facepairs.beam.score_list import score_list_at
-    from facepairs.bundles.calibration import check_prior, describe_prior
+    from facepairs.bundles.measured import check_prior, describe_prior
     from facepairs.verification.provenance import check_scores_file
     from facepairs.verification.verifier import Verifier
 

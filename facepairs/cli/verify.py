@@ -21,8 +21,8 @@ from facepairs.support.places import check_output_file
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
-    from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verdict import Verdict
+    from facepairs.verification.verifier import QuickVerifier
 
 EXAMPLE = """\b
 Examples:
@@ -66,9 +66,9 @@ def verify(
     Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
     3 no verdict: a face of less than 24 pixels, or a model without a threshold.
     """
-    from facepairs.bundles.calibration import check_prior
-    from facepairs.verification.quick import QuickVerifier
+    from facepairs.bundles.measured import check_prior
     from facepairs.verification.verdict import verdict_rows
+    from facepairs.verification.verifier import QuickVerifier
 
     photos = photo_path(left), photo_path(right)
     if len(face or ()) > 2:

@@ -10,7 +10,7 @@ sample. The range of 6 people's typical scores contains the median of all people
 MIN_PAIRS, of each kind: A logistic curve has two parameters and needs about ten pairs of the rarer
 kind for each. If none of 20 pairs is an error, the error rate is below 17 %; if half of them are,
 it lies between 27 and 73 % (Clopper-Pearson, 95 %). A threshold for a given FMR needs more:
-`evaluation.metrics.pairs_needed`.
+`evaluation.metrics.curves.pairs_needed`.
 
 MAX_PAIRS_PER_PERSON: All pairs of 5 photos. Without this limit, whoever has 30 photos determines
 the threshold of a small group. On 20 people of LFW's View 1, drawn 60 times, it lowers the

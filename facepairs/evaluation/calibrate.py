@@ -32,7 +32,7 @@ from facepairs.evaluation.pair_scores import (
     refuse_unusable,
     score_pairs,
 )
-from facepairs.evaluation.sources.known_people import describe_unknown_training
+from facepairs.evaluation.sources import describe_unknown_training
 from facepairs.evaluation.whitening import whiten
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside

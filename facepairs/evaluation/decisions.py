@@ -13,7 +13,7 @@ import numpy.typing as npt
 from facepairs.bundles.rates import BALANCED, CHOSEN, OperatingPoint
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
-from facepairs.evaluation.metrics.thresholds import best_threshold
+from facepairs.evaluation.metrics.curves import best_threshold
 
 
 class ThresholdFrom(StrEnum):

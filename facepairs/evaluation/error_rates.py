@@ -1,4 +1,14 @@
-"""Errors of decisions: of all pairs, within clusters of look-alikes, within the user's groups."""
+"""Errors of decisions: of all pairs, within clusters of look-alikes, within the user's groups.
+
+Most strangers are unlike at a glance, and a false match rate over all of them promises too much:
+those who compare photos mostly compare people of one sex, age and origin. Nothing of that is
+inferred about anybody. Photos are clustered by their embeddings, and impostor pairs within a
+cluster, strangers who look alike, are the hard ones.
+
+CLUSTERS: chosen on the people of LFW's View 1 test set with `scripts/studies/look_alikes.py`. With
+8 clusters, a threshold that accepts 1 of 100 look-alikes accepts fewer than 1 of 100 pairs of women
+(told by first names, for this choice only); one that accepts 1 of 100 strangers accepts 3 of them.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,11 +19,14 @@ from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, PairPeople
 from facepairs.evaluation.metrics.intervals import bootstrap, exact_interval, share_of, wider
 from facepairs.evaluation.scores import ScoreTable
 
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
+CLUSTERS = 8
+PEOPLE_PER_CLUSTER = 20  # at least: they form 190 pairs of strangers
+Clusters = npt.NDArray[np.int16]
 
 
 def errors_of(
@@ -160,3 +173,44 @@ def is_small(row: Errors) -> bool:
     genuine, impostor = pair_counts(row)
     few_people = (row.people or 0) < MIN_PEOPLE
     return few_people or genuine < MIN_GENUINE or impostor < MIN_IMPOSTORS
+
+
+def find_clusters(
+    embeddings: npt.NDArray[np.float32], person: Ints, most: int = CLUSTERS
+) -> Clusters | None:
+    """Cluster photos of people that a network was not trained on.
+
+    Args:
+        embeddings: float32[N, D]; rows of NaN are photos that cannot be used.
+        person: int[N], the person of each photo.
+        most: How many clusters there are at most.
+
+    Returns:
+        int16[N], the cluster of each photo from 1, 0 for those that cannot be used; None with too
+        few people for two clusters.
+    """
+    from sklearn.cluster import KMeans
+
+    usable = np.isfinite(embeddings).all(axis=1)
+    people = len(np.unique(person[usable]))
+    count = min(most, people // PEOPLE_PER_CLUSTER)
+    if count < 2:
+        return None
+    rows = embeddings[usable]
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    clusters = np.zeros(len(embeddings), np.int16)
+    clusters[usable] = KMeans(count, n_init=4, random_state=0).fit_predict(rows) + 1
+    return clusters
+
+
+def pair_clusters(
+    clusters: Clusters, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
+) -> Clusters:
+    """Return the cluster of both photos of each pair, int16[P]; 0 where theirs differ.
+
+    Args:
+        clusters: int16[N], as from `find_clusters`.
+        left: int[P], positions in `clusters`.
+        right: int[P], positions in `clusters`.
+    """
+    return np.where(clusters[left] == clusters[right], clusters[left], 0).astype(np.int16)

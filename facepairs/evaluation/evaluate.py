@@ -13,15 +13,14 @@ from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
-from facepairs.evaluation.metrics.thresholds import FARS
+from facepairs.evaluation.metrics.curves import FARS
 from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
-from facepairs.evaluation.sources.known_people import known_in_selection
+from facepairs.evaluation.sources import Kind, ScoreSource, find_sources, known_in_selection
 from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted

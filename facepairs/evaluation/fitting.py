@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import parts_of
 from facepairs.evaluation.error_rates import cluster_errors
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
+from facepairs.evaluation.metrics.curves import FARS, pairs_needed, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import (
     clopper_pearson,
     independent_pairs,
@@ -24,7 +24,6 @@ from facepairs.evaluation.metrics.intervals import (
     wider,
 )
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
-from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_fmr
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
 EXTREMES = 64  # thresholds among the highest impostor scores, denser towards the highest

@@ -24,7 +24,7 @@ from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model

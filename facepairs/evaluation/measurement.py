@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint, operating_point
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
@@ -26,15 +26,15 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import MOST_PROMINENT, ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
-from facepairs.evaluation.sources.find import (
+from facepairs.evaluation.sources import (
     RESULT,
     SCORES,
     CrossvalResult,
     ScoreSource,
+    known_in_file,
     read_alignment,
     read_result,
 )
-from facepairs.evaluation.sources.known_people import known_in_file
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.extras import require_extras
 from facepairs.verification.fitting_faces import FittingFaces

@@ -12,8 +12,8 @@ from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
+from facepairs.evaluation.error_rates import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.fitting import calibrate
-from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.words import counted

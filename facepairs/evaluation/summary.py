@@ -23,10 +23,13 @@ from facepairs.evaluation.error_rates import errors_of
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import (
+    FARS,
     auc,
     auc_interval,
     eer,
     falling_ranks,
+    pairs_needed,
+    threshold_at_far,
     weighted_auc,
     weights_by_rank,
 )
@@ -36,7 +39,6 @@ from facepairs.evaluation.metrics.intervals import (
     wider,
 )
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_far
 
 SCHEMA = 5
 

@@ -19,8 +19,7 @@ from facepairs.faces.frame import fit_crops
 from facepairs.faces.hints import face_hints, whole_hints
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord, face_problem, face_rows, large_enough
-from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import ALIGNMENTS, CropPlan
+from facepairs.images.crop import ALIGNMENTS, CropPlan, CropSpec
 from facepairs.images.decode import is_plain
 from facepairs.images.photo import Photo, open_photo, read_below, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem

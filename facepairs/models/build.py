@@ -11,8 +11,7 @@ from facepairs.models.convolutional import difference_head, face_tower
 from facepairs.models.fisher.embedding import DIMENSIONS
 from facepairs.models.fisher.tower import fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
-from facepairs.models.losses.build import build_loss
-from facepairs.models.losses.pairwise import BinaryLogit
+from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.models.resnet import ResidualNetwork, face_resnet
 

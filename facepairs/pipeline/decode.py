@@ -19,8 +19,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.errors import BadImage
-from facepairs.images.crop import Crop
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import Crop, CropPlan
 from facepairs.images.photo import open_photo
 
 CHUNK = 128  # images per run of an unrolled graph; tracing more is slow

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
-from facepairs.images.crop import Crop
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import Crop, CropPlan
 from facepairs.images.photo import read_image_file
 from facepairs.pipeline.decode import Cropper, Numbers
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from facepairs.bundles.calibration import EQUAL_PRIORS
+from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.faces.hints import Hint
 from facepairs.gallery.enrol import Refused, Resemblance

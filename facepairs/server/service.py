@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 
-from facepairs.bundles.calibration import check_prior
+from facepairs.bundles.measured import check_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face

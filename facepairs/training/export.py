@@ -21,9 +21,8 @@ import numpy.typing as npt
 import tomli_w
 
 from facepairs.bundles.bundle import NETWORK, Bundle
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import IDENTITIES, Alignment
-from facepairs.bundles.measured import MEASURED, Measured
+from facepairs.bundles.measured import MEASURED, Calibration, Measured
 from facepairs.bundles.rates import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig

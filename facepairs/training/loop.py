@@ -1,11 +1,15 @@
-"""The training loop: for epoch, for batch, step, validate, save.
+"""The training loop: for epoch, for batch, step, validate, save; and how a signal stops it.
 
 It is a loop of ours, because Keras's `fit` does not run under `MultiWorkerMirroredStrategy`. It
 drives a `keras.callbacks.CallbackList`, so Keras's callbacks work as they do with `fit`.
 """
 
+import contextlib
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import keras
@@ -157,3 +161,50 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
             f"validation AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
             f"input wait {row['input_wait']:.1%}  {format_duration(left_s)} left"
         )
+
+
+class _StopHandler:
+    """A signal handler that records the first signal and raises on the second."""
+
+    def __init__(self) -> None:
+        self.requested = threading.Event()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.requested.is_set():
+            raise KeyboardInterrupt
+        self.requested.set()
+        console.log(
+            "stopping; a resumed run goes on from the last finished epoch. Press Ctrl-C again to "
+            "stop at once"
+        )
+
+
+@contextlib.contextmanager
+def stop_on_signal() -> Iterator[Callable[[], bool]]:
+    """Handle Ctrl-C and SIGTERM within the block.
+
+    A block within another one shares its handler: a signal stops both. Outside the main thread,
+    where Python allows no handlers, nothing is handled.
+
+    Yields:
+        A function that returns whether a stop was requested since the block began.
+
+    Raises:
+        KeyboardInterrupt: On the second signal.
+    """
+    outer = signal.getsignal(signal.SIGINT)
+    if isinstance(outer, _StopHandler):
+        yield outer.requested.is_set
+        return
+    handler = _StopHandler()
+    if threading.current_thread() is not threading.main_thread():
+        yield handler.requested.is_set
+        return
+    previous = {
+        number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield handler.requested.is_set
+    finally:
+        for number, old in previous.items():
+            signal.signal(number, old)

@@ -21,8 +21,7 @@ from facepairs.data.sampler import (
 )
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import check_two_classes
-from facepairs.evaluation.metrics.curves import auc
-from facepairs.evaluation.metrics.thresholds import threshold_at_far
+from facepairs.evaluation.metrics.curves import auc, threshold_at_far
 from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore

@@ -16,7 +16,7 @@ from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import Store
@@ -27,12 +27,12 @@ from facepairs.support.words import counted
 from facepairs.training.distributed import DistributedContext, connect_devices
 from facepairs.training.fisher import delete_features, prepare_features
 from facepairs.training.inputs.data import TrainingData
-from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.loop import (
     ProgressReport,
     ShouldStop,
     TrainingInterrupted,
     Validator,
+    stop_on_signal,
     train_epochs,
 )
 from facepairs.training.run_folder import Run, RunFolder

@@ -11,9 +11,9 @@ from typing import IO, Any, Literal
 
 import msgspec
 
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
+from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file

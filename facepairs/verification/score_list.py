@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
+from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from facepairs.bundles.calibration import EQUAL_PRIORS, describe_prior
+from facepairs.bundles.measured import EQUAL_PRIORS, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace

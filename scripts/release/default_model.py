@@ -28,10 +28,9 @@ from eight_bits import to_eight_bits
 from PIL import Image
 
 from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.embedding_map import COHORT, npy_bytes
 from facepairs.bundles.identities import NOBODY, Identities
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error
@@ -42,18 +41,18 @@ from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadData, BadImage, FacepairsError
+from facepairs.evaluation.error_rates import find_clusters
 from facepairs.evaluation.fitting import (
     cross_fitted_probability,
     default_promise,
     fit_logistic,
 )
 from facepairs.evaluation.grouping import measure_grouping
-from facepairs.evaluation.lookalikes import find_clusters
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import embed_images
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 from facepairs.faces.align import AlignedFace
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights

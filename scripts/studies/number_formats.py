@@ -22,7 +22,7 @@ import onnxruntime as ort
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
-from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
+from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.faces.align import align_faces
 from facepairs.models.export.convert import export_onnx
 from facepairs.recipes import RECIPES

@@ -13,7 +13,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_pairs
 from facepairs.data.synth.faces import draw_face
 from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 from facepairs.verification.verifier import Verifier
 
 SCORES = Path(__file__).parents[2] / "scripts" / "results" / "view2_included" / "scores.csv"

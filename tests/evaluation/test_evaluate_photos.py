@@ -15,7 +15,7 @@ from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.protocols import CATEGORIES
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 

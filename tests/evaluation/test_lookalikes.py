@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.evaluation.error_rates import errors_by_group
+from facepairs.evaluation.error_rates import CLUSTERS, errors_by_group, find_clusters, pair_clusters
 from facepairs.evaluation.fitting import (
     calibrate,
     fit_logistic,
@@ -13,7 +13,6 @@ from facepairs.evaluation.fitting import (
     measure_errors,
     thresholds_for,
 )
-from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 
 
 def drawn_pairs(people=200, looks=4, seed=0):

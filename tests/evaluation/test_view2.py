@@ -7,12 +7,12 @@ import pytest
 from figures import figures_of, fold_accuracy
 from tiny.scores import invented, write_method
 
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Calibration
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 
 
 def drawn(folds=10, each=50, seed=0):

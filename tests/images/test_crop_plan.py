@@ -3,8 +3,7 @@
 import numpy as np
 from drawn.photos import encoded, smooth
 
-from facepairs.images.crop import CropSpec, load_crop, warp_photo
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan, CropSpec, load_crop, warp_photo
 from facepairs.images.photo import open_photo
 from facepairs.images.warp import Similarity
 

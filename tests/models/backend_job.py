@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import facepairs
-from facepairs.models.losses.build import COMPILED
+from facepairs.models.losses import COMPILED
 
 LOSSES = {
     "difference": keras.losses.BinaryCrossentropy(from_logits=True),

@@ -16,8 +16,7 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadImage
-from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan, CropSpec
 from facepairs.images.photo import open_photo
 from facepairs.images.warp import Similarity, warp
 from facepairs.pipeline import files

@@ -7,7 +7,7 @@ from processes.command_line import facepairs as facepairs_command
 
 import facepairs
 from facepairs.errors import BadConfig, BadData
-from facepairs.models.losses.build import COMPILED, build_loss
+from facepairs.models.losses import COMPILED, build_loss
 
 
 def embeddings(pairs=6):

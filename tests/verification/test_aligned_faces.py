@@ -13,8 +13,7 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
-from facepairs.verification.quick import QuickVerifier
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import QuickVerifier, Verifier
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
 
@@ -98,7 +97,7 @@ def test_photos_given_as_bytes_are_not_kept(verifier, photos, own_cache):
 def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
     code = f"""
 import sys
-from facepairs.verification.quick import QuickVerifier
+from facepairs.verification.verifier import QuickVerifier
 verifier = QuickVerifier.load({str(verifier.bundle.folder)!r})
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
 heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from facepairs import Verifier
-from facepairs.verification.quick import QuickVerifier
+from facepairs.verification.verifier import QuickVerifier
 
 
 def test_a_verifier_opens_its_network_again_after_its_block(faces):

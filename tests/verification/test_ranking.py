@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
 from facepairs.support.console import showing

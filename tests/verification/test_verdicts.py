@@ -8,7 +8,7 @@ from drawn.photos import noise_photos
 from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
 
 from facepairs.bundles.bundle import NETWORK
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.verification.verdict import Verdict, expected_matches, verdict_rows

@@ -12,9 +12,13 @@ from typing import Literal
 import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
-from facepairs.evaluation.metrics.curves import falling_ranks, weighted_auc, weights_by_rank
+from facepairs.evaluation.metrics.curves import (
+    falling_ranks,
+    pairs_needed,
+    weighted_auc,
+    weights_by_rank,
+)
 from facepairs.evaluation.metrics.intervals import TAILS, bootstrap
-from facepairs.evaluation.metrics.thresholds import pairs_needed
 
 
 @dataclass(frozen=True)

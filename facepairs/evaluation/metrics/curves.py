@@ -1,12 +1,16 @@
-"""Area under the ROC curve with its interval, and equal error rate."""
+"""The ROC curve: its area with an interval, the equal error rate, and thresholds at its points."""
 
 import math
 from statistics import NormalDist
 
 import numpy as np
 
+from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
+from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints
 from facepairs.evaluation.metrics.intervals import clopper_pearson
+
+FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
 
 
 def count_accepted(genuine: Bools, score: Floats) -> tuple[Floats, Ints, Ints]:
@@ -102,3 +106,73 @@ def weighted_auc(hits: Floats, misses: Floats) -> float:
     accepted = np.cumsum(hits)
     area = accepted[-1] * misses.sum()
     return float(np.sum(misses * (accepted - hits / 2)) / area) if area else math.nan
+
+
+def best_threshold(genuine: Bools, score: Floats) -> float:
+    """Return the threshold of highest balanced accuracy on these pairs, midway between two scores.
+
+    Of several equally good ones, the one in the middle. Its accuracy on these very pairs is too
+    optimistic: report it on others.
+    """
+    values, hits, false_accepts = count_accepted(genuine, score)
+    # The gain in balanced accuracy, in whole numbers, when the 0, 1, … highest are accepted.
+    gain = np.append(0, hits * false_accepts[-1] - false_accepts * hits[-1])
+    best = np.flatnonzero(gain == gain.max())
+    place = int(best[(len(best) - 1) // 2])
+    if place == 0:
+        return math.nextafter(float(values[0]), math.inf)
+    lowest_accepted = float(values[place - 1])
+    if place == len(values):
+        return lowest_accepted
+    highest_rejected = float(values[place])
+    middle = lowest_accepted / 2 + highest_rejected / 2
+    return middle if highest_rejected < middle <= lowest_accepted else lowest_accepted
+
+
+def threshold_at_fmr(impostor_scores: Floats, fmr: float) -> float:
+    """Return the smallest threshold whose FMR on these impostor pairs is at most `fmr`.
+
+    It is the float64 just above the first impostor score that must be rejected. Impostor pairs of
+    that same score are rejected too, so the FMR never exceeds its target. Compare in float64.
+
+    Args:
+        impostor_scores: float64[N], at least one.
+        fmr: The target, in [0, 1).
+    """
+    pairs = len(impostor_scores)
+    allowed = int(fmr * pairs)
+    while (allowed + 1) / pairs <= fmr:  # fmr * n may round to either side of a whole number
+        allowed += 1
+    while allowed / pairs > fmr:
+        allowed -= 1
+    place = pairs - 1 - allowed
+    return math.nextafter(float(np.partition(impostor_scores, place)[place]), math.inf)
+
+
+def pairs_needed(far: float) -> int:
+    """Return how many impostor pairs a target FAR needs.
+
+    Raises:
+        BadConfig: `far` is not in [1e-12, 1).
+    """
+    if not 1e-12 <= far < 1:
+        raise BadConfig(f"far must be from 1e-12 to below 1, not {far}")
+    return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
+
+
+def threshold_at_far(genuine: Bools, score: Floats, far: float) -> float | None:
+    """Return the smallest threshold whose FMR is at most `far`; None with too few impostor pairs.
+
+    By convention it comes from the same pairs: the result is a point of the ROC curve, not an
+    estimate for other pairs.
+
+    Args:
+        genuine: bool[N].
+        score: float64[N].
+        far: The target, in [1e-12, 1).
+
+    Raises:
+        BadConfig: `far` is not in [1e-12, 1).
+    """
+    impostor = score[~genuine]
+    return threshold_at_fmr(impostor, far) if len(impostor) >= pairs_needed(far) else None

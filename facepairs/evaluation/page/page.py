@@ -1,4 +1,4 @@
-"""The report as one HTML file: nothing is loaded, all text is escaped."""
+"""The report as one HTML file, with the worst pairs: nothing is loaded, all text is escaped."""
 
 import base64
 import hashlib
@@ -7,9 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from facepairs.data.pairs import person_name
+from facepairs.errors import BadData, BadImage
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
-from facepairs.evaluation.page.worst import find_photos, worst_pairs
+from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.report.style import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
 from facepairs.evaluation.report.tables import provenance_text
@@ -18,10 +22,23 @@ from facepairs.evaluation.report.verifier_tables import (
     accuracy_note,
     error_rates,
 )
+from facepairs.evaluation.scores import ScoreTable
+from facepairs.faces.align import crop_known
+from facepairs.faces.inspection import inspect_content
+from facepairs.faces.photo_cache import photo_cache
+from facepairs.images.crop import CropSpec
+from facepairs.images.photo import content_of, open_photo, read_checked
 from facepairs.support.atomic import atomic_file
+from facepairs.support.html import data_url
 
 TEMPLATES = Path(__file__).parent
 SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
+WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
+QUALITY = 80
+KINDS = {
+    "false_accepts": ("Strangers accepted", "Different people, accepted as one person"),
+    "false_rejects": ("Genuine pairs missed", "One person, rejected as two people"),
+}
 
 
 class Headline(NamedTuple):
@@ -121,3 +138,112 @@ def _headlines(one: Measurement) -> list[Headline]:
             if rate is not None
         ),
     ]
+
+
+class Side(NamedTuple):
+    """A photo of a wrong pair: its name, person and file, and its picture if there is one."""
+
+    name: str
+    person: str
+    file: str
+    picture: str | None
+
+
+class WrongPair(NamedTuple):
+    """A pair that was decided wrongly: its figures in words, and both photos."""
+
+    text: str
+    sides: list[Side]
+
+
+def worst_pairs(
+    one: Measurement, photos: dict[str, Path] | None, most: int
+) -> list[tuple[str, str, str, list[WrongPair]]]:
+    """Return the pairs that `verify` decides most wrongly; none where photos have no names.
+
+    Args:
+        one: The measurement.
+        photos: Files of the photos by name; None for no pictures.
+        most: How many pairs of each kind there are at most.
+
+    Returns:
+        Key, title, explanation and pairs of each kind.
+    """
+    accepted, genuine = one.by_default.accepted, one.scores.genuine
+    wrong = {"false_accepts": accepted & ~genuine, "false_rejects": ~accepted & genuine}
+    return [
+        (kind, title, f"{note} (threshold: {one.by_default.point.label})", found)
+        for kind, (title, note) in KINDS.items()
+        if one.scores.has_names and (found := _worst(one, wrong[kind], photos, most))
+    ]
+
+
+def _worst(
+    one: Measurement, wrong: Bools, photos: dict[str, Path] | None, most: int
+) -> list[WrongPair]:
+    """Return the wrong pairs that are farthest from their threshold."""
+    scores, threshold, places = one.scores, one.by_default.by_pair, np.flatnonzero(wrong)
+    distance = np.abs(scores.score - threshold)[places]
+    pairs = []
+    for k in places[np.argsort(-distance, kind="stable")][:most].tolist():
+        text = f"score {scores.score[k]:.3f}, threshold {threshold[k]:.3f}"
+        if one.probability is not None:
+            text += f", probability {one.probability[k]:.3f}"
+        if scores.fold[k]:
+            text += f", fold {scores.fold[k]}"
+        names = (scores.left[k], scores.right[k])
+        pairs.append(WrongPair(text, [_side(name, photos, one.summary.aligned) for name in names]))
+    return pairs
+
+
+def _side(name: str, photos: dict[str, Path] | None, aligned: bool) -> Side:
+    path = None if photos is None else photos.get(name)
+    picture = None if path is None else photo_url(path, aligned)
+    return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
+
+
+def find_photos(data: Path | None, scores: ScoreTable) -> dict[str, Path] | None:
+    """Find the photos of scored pairs, by name; None without a folder, or without names.
+
+    A name that leads out of the folder is left out: a scores file from elsewhere must not bring
+    other files of this machine into a report.
+
+    Raises:
+        BadData: The folder, or every photo, is missing.
+    """
+    if data is None or not scores.has_names:
+        return None
+    if not data.is_dir():
+        raise BadData(f"{data}: no such folder; give the one that the scores' names are below")
+    root, names = data.resolve(), sorted({*scores.left, *scores.right})
+    found = {name: path for name in names if (path := _find(root, name)) is not None}
+    if not found:
+        raise BadData(
+            f"{data}: holds none of the photos that the scores name, such as {names[0]}; give the "
+            "folder that these names are below"
+        )
+    return found
+
+
+def _find(root: Path, name: str) -> Path | None:
+    """Return the file of a name, or None where there is none below the folder."""
+    try:
+        path = root / name.replace("\\", "/")
+        inside = root in path.parents and ".." not in path.parts
+        return path if inside and path.resolve().is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def photo_url(path: Path, aligned: bool) -> str | None:
+    """Return a photo, or its face, as a `data:` URL of a small JPEG; None if it cannot be read.
+
+    Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
+    """
+    try:
+        data = read_checked(path, content_of, str(path))
+        record = inspect_content(data, aligned, photo_cache(), str(path))
+        pixels = crop_known(open_photo(data, str(path)), record, WHOLE)
+    except BadImage:
+        return None
+    return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)

@@ -22,7 +22,7 @@ from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan
 from facepairs.images.photo import read_below
 from facepairs.pipeline.decode import Cropper
 from facepairs.pipeline.records.manifest import (

@@ -27,7 +27,7 @@ from facepairs.data.sampler import (
     distinct_pairs,
 )
 from facepairs.data.split import PeopleSplit
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore

@@ -12,7 +12,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
 from facepairs.faces.inspection import PhotoTable
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan
 from facepairs.pipeline.records.build import (
     CachePlan,
     build_cache,

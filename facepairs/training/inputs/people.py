@@ -19,7 +19,7 @@ from facepairs.errors import BadData, NotEnough
 from facepairs.faces.align import known_face
 from facepairs.faces.inspection import InspectPhotos, PhotoTable, inspect_photos
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan
 from facepairs.images.photo import read_below
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support import console

@@ -20,12 +20,12 @@ from facepairs.bundles.rates import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
-from facepairs.evaluation.lookalikes import CLUSTERS
+from facepairs.evaluation.error_rates import CLUSTERS
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
-from facepairs.evaluation.sources.find import (
+from facepairs.evaluation.sources import (
     RESULT,
     SCORES,
     CrossvalResult,
@@ -37,7 +37,7 @@ from facepairs.faces.inspection import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
-from facepairs.training.interrupt import stop_on_signal
+from facepairs.training.loop import stop_on_signal
 from facepairs.training.run_folder import (
     BUNDLE,
     Run,

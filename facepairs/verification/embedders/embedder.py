@@ -48,10 +48,15 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import NOBODY, Identities, parse_identities
 from facepairs.bundles.manifest import check_file_name, read_regular_file
-from facepairs.bundles.measured import MEASURED, Measured, MeasuredModel, parse_measured
+from facepairs.bundles.measured import (
+    MEASURED,
+    Calibration,
+    Measured,
+    MeasuredModel,
+    parse_measured,
+)
 from facepairs.errors import BadBundle
 from facepairs.images.crop import CropSpec
 from facepairs.support.atomic import atomic_folder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from storage.range_server import Remote, serving
 
-from facepairs.data.lfw.download import download
+from facepairs.data.lfw.fetch import download
 from facepairs.errors import BadTransfer
 
 BODY = hashlib.shake_256(b"body").digest(300_000)
@@ -58,7 +58,7 @@ def test_a_complete_or_too_long_part_ends_as_the_whole_file(
 def test_a_file_far_too_large_is_refused_before_the_transfer(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("facepairs.data.lfw.download.MAX_BYTES", len(BODY) - 1)
+    monkeypatch.setattr("facepairs.data.lfw.fetch.MAX_BYTES", len(BODY) - 1)
     remote.files["f"] = BODY
     with pytest.raises(BadTransfer):
         download(f"{remote.url}/f", tmp_path / "f.part")

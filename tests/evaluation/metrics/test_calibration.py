@@ -8,7 +8,7 @@ from figures import figures_of
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.decisions import halves
@@ -18,13 +18,13 @@ from facepairs.evaluation.fitting import (
     fit_logistic,
     thresholds_for,
 )
+from facepairs.evaluation.metrics.curves import best_threshold, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
     reliability_curve,
 )
-from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr
 
 unhurried = settings(deadline=None)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

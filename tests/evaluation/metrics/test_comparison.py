@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from facepairs.evaluation.metrics import intervals
 from facepairs.evaluation.metrics.comparison import compare
-from facepairs.evaluation.metrics.curves import auc
-from facepairs.evaluation.metrics.thresholds import threshold_at_far
+from facepairs.evaluation.metrics.curves import auc, threshold_at_far
 
 
 @given(st.integers(0, 10_000), st.booleans())

@@ -13,13 +13,13 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics import curves, thresholds
+from facepairs.evaluation.metrics import curves
+from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 
 auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
-best_threshold = checked(thresholds.best_threshold)
-threshold_at_far = checked(thresholds.threshold_at_far)
+best_threshold = checked(curves.best_threshold)
+threshold_at_far = checked(curves.threshold_at_far)
 
 unhurried = settings(deadline=None)  # the first call imports SciPy
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

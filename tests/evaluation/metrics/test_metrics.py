@@ -8,14 +8,14 @@ from by_hand import accuracy
 from figures import checked, figures_of
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.evaluation.metrics import curves, thresholds
+from facepairs.evaluation.metrics import curves
 from facepairs.evaluation.metrics.arrays import check_two_classes
+from facepairs.evaluation.metrics.curves import pairs_needed, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import clopper_pearson, over_folds
-from facepairs.evaluation.metrics.thresholds import pairs_needed, threshold_at_fmr
 
 auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
-best_threshold = checked(thresholds.best_threshold)
-threshold_at_far = checked(thresholds.threshold_at_far)
+best_threshold = checked(curves.best_threshold)
+threshold_at_far = checked(curves.threshold_at_far)
 
 # ROC, AUC, EER.
 

@@ -9,7 +9,7 @@ from figures import figures_of, fold_accuracy
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.decisions import (
@@ -17,9 +17,14 @@ from facepairs.evaluation.decisions import (
     decide,
     decide_at,
 )
-from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
+from facepairs.evaluation.metrics.curves import (
+    auc,
+    auc_interval,
+    best_threshold,
+    eer,
+    threshold_at_far,
+)
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_far
 from facepairs.evaluation.report.table import facts_of
 from facepairs.evaluation.report.verifier_tables import figure_rows
 from facepairs.evaluation.serialize import to_plain

@@ -10,7 +10,7 @@ from figures import fold_accuracy
 
 from facepairs.evaluation.measurement import Measurement, measure_scores
 from facepairs.evaluation.metrics.curves import auc
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 
 RESULTS = Path(__file__).parents[3] / "scripts" / "results"
 VIEW2 = RESULTS / "view2"

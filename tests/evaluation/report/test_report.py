@@ -14,8 +14,7 @@ from PIL import Image
 from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.page.page import render_page
-from facepairs.evaluation.page.worst import worst_pairs
+from facepairs.evaluation.page.page import render_page, worst_pairs
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.verification.provenance import Provenance
 

@@ -12,10 +12,10 @@ from tiny.scores import draw_photos, invented, photo, write_method
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.page.worst import find_photos, photo_url
+from facepairs.evaluation.page.page import find_photos, photo_url
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources.find import ScoreSource, find_sources
+from facepairs.evaluation.sources import ScoreSource, find_sources
 
 
 def test_a_picture_shows_the_face_wherever_it_is(faces, tmp_path):

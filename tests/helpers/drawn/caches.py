@@ -11,7 +11,7 @@ from PIL import Image
 from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan
 from facepairs.pipeline.records.build import CachePlan, build_cache
 
 FRAME_PX, CROP_PX = 40, 24

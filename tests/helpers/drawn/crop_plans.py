@@ -8,8 +8,7 @@ from PIL import Image, ImageOps
 
 from facepairs.data.index import FaceIndex
 from facepairs.faces.inspection import inspect_photos
-from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop import CropPlan, CropSpec
 from facepairs.images.warp import Similarity
 
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Row
 from facepairs.bundles.writer import write_bundle
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tiny.circle import batch, cosine, on_circle
 
-from facepairs.models.losses.arcface import ArcFace
+from facepairs.models.losses import ArcFace
 
 MARGIN, TEMPERATURE = 0.3, 0.25
 CENTRES = [0, 100, 220]

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from tiny.circle import batch, cosine, distance
 
-from facepairs.models.losses.in_batch import InBatchContrastive
-from facepairs.models.losses.pairwise import BinaryLogit, MarginContrastive
-from facepairs.models.losses.triplet import TripletInBatch
+from facepairs.models.losses import (
+    BinaryLogit,
+    InBatchContrastive,
+    MarginContrastive,
+    TripletInBatch,
+)
 
 LEFT, RIGHT = [0, 90, 200], [20, 100, 120]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny.circle import NAMES, batch, on_circle
 
 from facepairs.choices import Loss
-from facepairs.models.losses.build import LOSSES, build_loss
+from facepairs.models.losses import LOSSES, build_loss
 
 PEOPLE = 6
 ANGLES = st.lists(st.floats(0, 360), min_size=2 * PEOPLE, max_size=2 * PEOPLE)

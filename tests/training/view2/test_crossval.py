@@ -17,7 +17,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
-from facepairs.evaluation.sources.find import ScoreSource
+from facepairs.evaluation.sources import ScoreSource
 from facepairs.faces.inspection import inspect_photos
 from facepairs.training.run_folder import Run
 from facepairs.training.training import Training

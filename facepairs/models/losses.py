@@ -1,0 +1,311 @@
+"""Training objectives: a short class for each loss on pairs, and how they are built by name.
+
+Embedding networks train on genuine pairs only, each person once per batch. An impostor pair is then
+an image of one pair with an image of another; each class says which ones it uses.
+
+Array contract of `loss(left, right, genuine, left_person, right_person)` → float32 scalar:
+
+- `left`, `right`: float32[B, D], embeddings of length 1.
+- `genuine`: float32[B], 1 for genuine pairs, else 0.
+- `left_person`, `right_person`: int32[B], numbers of the training people from 0; equal numbers are
+  the same person.
+
+A loss is 0 if the batch has nothing to learn from, and its gradient is finite for any embeddings,
+equal and opposite ones included.
+"""
+
+import math
+from typing import Any, ClassVar
+
+import keras
+from keras import ops
+
+MAX_SQUARED_DISTANCE = 4.0  # of two points on the unit sphere
+EPSILON = 1e-6  # added below roots, whose slope at 0 is infinite
+
+
+class PairLoss(keras.Layer):  # type: ignore[misc]
+    """An objective on pairs, computed in float32 whatever the network's dtype.
+
+    Its weights, if any, are trained and saved with the network's, but never exported.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ()  # the arguments that `get_config` saves
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"dtype": "float32", **kwargs})
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **{name: getattr(self, name) for name in self.settings}}
+
+
+class TemperatureLoss(PairLoss):
+    """An objective that divides cosines by a temperature.
+
+    Args:
+        temperature: Positive; the smaller, the more the hardest pairs count.
+        **kwargs: Those of `keras.Layer`.
+    """
+
+    settings: ClassVar[tuple[str, ...]] = ("temperature",)
+
+    def __init__(self, temperature: float = 0.1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.temperature = temperature
+
+
+def cosines(a: Any, b: Any) -> Any:
+    """Return all cosines: float32[N, D] and float32[M, D], rows of length 1 → float32[N, M]."""
+    return ops.matmul(a, ops.transpose(b))
+
+
+def squared_distances(a: Any, b: Any) -> Any:
+    """Return all squared Euclidean distances, 0 to 4; shapes as in `cosines`."""
+    return ops.relu(2 - 2 * cosines(a, b))
+
+
+def same_person(a: Any, b: Any) -> Any:
+    """Compare all people with all: int32[N], int32[M] → bool[N, M]."""
+    return ops.equal(a[:, None], b[None, :])
+
+
+def masked_mean(values: Any, mask: Any) -> Any:
+    """Return the mean of the finite `values` where `mask` is true; 0 if it never is."""
+    weights = ops.cast(mask, values.dtype)
+    return ops.sum(values * weights) / ops.maximum(ops.sum(weights), 1.0)
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class InBatchContrastive(TemperatureLoss):
+    """Every image of a genuine pair must find its partner among all images of the other side.
+
+    The default of embedding networks. Pairs that are not genuine provide further negatives. A batch
+    should have each person once: the people's numbers are not used.
+
+    References:
+        van den Oord, Li, Vinyals, "Representation Learning with Contrastive Predictive Coding",
+        2018 (InfoNCE); symmetric as in Radford et al., CLIP, 2021.
+    """
+
+    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+        logits = cosines(left, right) / self.temperature
+        partner = ops.diagonal(logits)
+        cost = 0.5 * (ops.logsumexp(logits, axis=0) + ops.logsumexp(logits, axis=1)) - partner
+        return masked_mean(cost, genuine)
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class BinaryLogit(PairLoss):
+    """Binary cross-entropy: logits float32[B], genuine float32[B] of 0 and 1 → scalar.
+
+    The only objective on scores rather than embeddings. It never overflows.
+    """
+
+    def call(self, scores: Any, genuine: Any) -> Any:
+        cost = ops.relu(scores) - scores * genuine + ops.log1p(ops.exp(-ops.abs(scores)))
+        return ops.mean(cost)
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class MarginContrastive(PairLoss):
+    """Pull genuine pairs together and push impostor pairs `margin` apart.
+
+    With the Euclidean distance d (0 to 2), a genuine pair costs d², an impostor pair
+    max(0, margin - d)². All pairs (left i, right j) are used, both classes with equal weight; a
+    class without pairs costs nothing.
+
+    Args:
+        margin: Between 0 and 2.
+        **kwargs: Those of `keras.Layer`.
+
+    References:
+        Hadsell, Chopra, LeCun, "Dimensionality Reduction by Learning an Invariant Mapping",
+        CVPR 2006.
+    """
+
+    settings = ("margin",)
+
+    def __init__(self, margin: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.margin = margin
+
+    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+        square = squared_distances(left, right)
+        missing = ops.relu(self.margin - ops.sqrt(square + EPSILON))
+        same = same_person(left_person, right_person)
+        impostor = masked_mean(ops.square(missing), ops.logical_not(same))
+        return 0.5 * (masked_mean(square, same) + impostor)
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class TripletInBatch(PairLoss):
+    """An image must be closer to its partner than to other people, by `margin`.
+
+    Distances are squared Euclidean, 0 to 4. Every image of a genuine pair is an anchor; one without
+    a negative costs nothing. The negative is semi-hard: the nearest one beyond the partner or, if
+    there is none, the farthest of all.
+
+    Args:
+        margin: By how much.
+        **kwargs: Those of `keras.Layer`.
+
+    References:
+        Schroff, Kalenichenko, Philbin, "FaceNet: A Unified Embedding for Face Recognition and
+        Clustering", CVPR 2015.
+    """
+
+    settings = ("margin",)
+
+    def __init__(self, margin: float = 0.2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.margin = margin
+
+    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+        images = ops.concatenate([left, right], axis=0)
+        people = ops.concatenate([left_person, right_person], axis=0)
+        distance = squared_distances(images, images)
+        other = ops.logical_not(same_person(people, people))
+        pair = ops.relu(2 - 2 * ops.sum(left * right, axis=1))
+        partner = ops.concatenate([pair, pair], axis=0)
+        beyond = ops.logical_and(other, distance > partner[:, None])
+        nearest = ops.min(ops.where(beyond, distance, MAX_SQUARED_DISTANCE), axis=1)
+        farthest = ops.max(ops.where(other, distance, 0.0), axis=1)
+        negative = ops.where(ops.any(beyond, axis=1), nearest, farthest)
+        anchor = ops.logical_and(ops.tile(genuine > 0, (2,)), ops.any(other, axis=1))
+        return masked_mean(ops.relu(self.margin + partner - negative), anchor)
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class ArcFace(TemperatureLoss):
+    """Classify every image as its person among all training people, by angles.
+
+    `margin` is added to the angle between an image and its own person. If the angle would exceed π,
+    the cosine is lowered by margin · sin(margin) instead, as in the authors' code. Published with
+    margin 0.5 and scale 64 (temperature 1/64) for millions of photos. A step computes 2·B·P
+    cosines: suited to thousands of people, not to millions.
+
+    Args:
+        people: P, how many people are trained on.
+        dimensions: Length of an embedding.
+        temperature: Divides cosines.
+        margin: Radians, 0 to π.
+        **kwargs: Those of `keras.Layer`.
+
+    References:
+        Deng et al., "ArcFace: Additive Angular Margin Loss for Deep Face Recognition", CVPR 2019.
+    """
+
+    settings = ("people", "dimensions", "temperature", "margin")
+
+    def __init__(
+        self,
+        people: int,
+        dimensions: int,
+        temperature: float = 0.1,
+        margin: float = 0.2,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(temperature, **kwargs)
+        self.people, self.dimensions, self.margin = people, dimensions, margin
+        self.directions = self.add_weight(
+            (people, dimensions),
+            keras.initializers.RandomNormal(stddev=dimensions**-0.5),
+            name="directions",
+        )
+
+    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+        images = ops.concatenate([left, right], axis=0)
+        person = ops.concatenate([left_person, right_person], axis=0)
+        cosine = cosines(images, ops.normalize(self.directions, axis=-1, order=2))
+        own = ops.equal(person[:, None], ops.arange(self.people, dtype="int32"))
+        target = self._add_margin(ops.sum(ops.where(own, cosine, 0.0), axis=1))
+        logits = ops.where(own, target[:, None], cosine) / self.temperature
+        return ops.mean(ops.logsumexp(logits, axis=1) - target / self.temperature)
+
+    def _add_margin(self, cosine: Any) -> Any:
+        """Lower the cosines of images with their own person: float32[N] → float32[N]."""
+        sine = ops.sqrt(ops.relu(1 - ops.square(cosine)) + EPSILON)
+        shifted = cosine * math.cos(self.margin) - sine * math.sin(self.margin)
+        below_pi = cosine > -math.cos(self.margin)
+        return ops.where(below_pi, shifted, cosine - self.margin * math.sin(self.margin))
+
+
+LOSSES: dict[str, type[PairLoss]] = {
+    "in-batch": InBatchContrastive,
+    "margin": MarginContrastive,
+    "triplet": TripletInBatch,
+    "arcface": ArcFace,
+}
+COMPILED = ("in-batch", "margin", "triplet")  # without weights
+
+
+def build_loss(
+    name: str,
+    dimensions: int,
+    temperature: float = 0.1,
+    margin: float | None = None,
+    people: int = 0,
+) -> PairLoss:
+    """Build an objective on embeddings; it takes those of the arguments that it has settings for.
+
+    Args:
+        name: A key of `LOSSES`.
+        dimensions: Length of an embedding.
+        temperature: Divides cosines; not for margin and triplet losses.
+        margin: The loss's margin; None for its own default.
+        people: How many people are trained on; for arcface.
+    """
+    known: dict[str, Any] = {
+        "dimensions": dimensions,
+        "temperature": temperature,
+        "margin": margin,
+        "people": people,
+    }
+    loss = LOSSES[name]
+    return loss(**{key: known[key] for key in loss.settings if known[key] is not None})
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
+    """A loss on pairs of embeddings: `y_true` float[B] of 0 and 1, `y_pred` float[B, 2, D].
+
+    Every pair's people count as its own, so a batch should have each person once:
+    `pairs_dataset(…, distinct_people=True)`. Works with every Keras backend.
+
+    Examples:
+        >>> model = facepairs.build_keras("siamese-conv")
+        >>> model.compile("adam", loss=facepairs.EmbeddingLoss("in-batch", temperature=0.1))
+
+    Args:
+        objective: `in-batch`, `margin` or `triplet`. `arcface` has weights of its own.
+        temperature: Divides cosines; for `in-batch`.
+        margin: For the others; None for the objective's default.
+        name: The loss's name.
+
+    Raises:
+        ValueError: For another objective.
+    """
+
+    def __init__(
+        self,
+        objective: str = "in-batch",
+        temperature: float = 0.1,
+        margin: float | None = None,
+        name: str = "embedding_loss",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        if objective not in COMPILED:
+            raise ValueError(f"objective is {objective!r}; known: {', '.join(COMPILED)}")
+        self.objective, self.temperature, self.margin = objective, temperature, margin
+        self._layer = build_loss(objective, 0, temperature, margin)
+
+    def get_config(self) -> dict[str, Any]:
+        settings = ("objective", "temperature", "margin")
+        return {**super().get_config(), **{name: getattr(self, name) for name in settings}}
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        genuine = ops.reshape(ops.cast(y_true, "float32"), (-1,))
+        left = ops.arange(ops.shape(genuine)[0], dtype="int32")
+        right = ops.where(genuine > 0, left, -1 - left)
+        return self._layer(y_pred[:, 0], y_pred[:, 1], genuine, left, right)
