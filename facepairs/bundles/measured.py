@@ -1,12 +1,13 @@
 """What was measured of a verifier on people it was not trained on: `measured.json`.
 
-Its calibration is a curve from a score to a probability.
+Its calibration is a curve from a score to a probability. Thresholds are chosen here: for a pair,
+for the photos of a gallery, for the share of strangers who may be taken for somebody in it.
 """
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import msgspec
 import numpy as np
@@ -15,20 +16,25 @@ import numpy.typing as npt
 from facepairs.bundles.identities import Identities, hashed_in
 from facepairs.bundles.manifest import parse_json_object
 from facepairs.bundles.rates import (
+    BALANCED,
+    GALLERY,
+    GIVEN,
     Count,
     ErrorTable,
     Finite,
     OperatingPoint,
     Share,
-    operating_point,
+    smallest_fmr,
 )
-from facepairs.errors import BadBundle, BadConfig
+from facepairs.errors import BadBundle, BadConfig, NotEnough
 from facepairs.support.validation import validate
+from facepairs.support.words import counted
 
 MEASURED = "measured.json"
 
 
 EQUAL_PRIORS = 0.5
+MOST_CALIBRATED = 300_000  # pairs of strangers; the included model has more
 
 
 def check_prior(prior: float) -> None:
@@ -205,3 +211,132 @@ class MeasuredModel:
     def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each name whether training is known to have used that person: bool[N]."""
         return hashed_in(names, self.identities.training)
+
+
+class HasThresholds(Protocol):
+    """What is read of a bundle or an external embedder."""
+
+    @property
+    def threshold(self) -> float | None: ...
+    @property
+    def thresholds(self) -> Sequence[OperatingPoint]: ...
+    @property
+    def promise(self) -> float | None: ...
+    @property
+    def errors(self) -> ErrorTable | None: ...
+
+
+def operating_point(
+    model: HasThresholds,
+    threshold: float | None = None,
+    max_fmr: float | None = None,
+    balanced: bool = False,
+) -> OperatingPoint:
+    """Choose a threshold; by default, the one that the model promises.
+
+    Args:
+        model: A bundle or an external embedder.
+        threshold: A score.
+        max_fmr: A false match rate, 0 to 1, for which the model has a threshold.
+        balanced: The threshold at which the probability is one half.
+
+    Raises:
+        BadConfig: More than one of them is given, `threshold` is not finite, or the model has no
+            threshold for `max_fmr`.
+    """
+    if (threshold is not None) + (max_fmr is not None) + balanced > 1:
+        raise BadConfig("give one threshold alone", "threshold", "max_fmr", "balanced")
+    if threshold is not None:
+        if not math.isfinite(threshold):
+            raise BadConfig(
+                f"the threshold is {threshold}, not a finite number; give a score", "threshold"
+            )
+        return _measured(model, OperatingPoint(float(threshold), GIVEN))
+    promise = model.promise if max_fmr is None and not balanced else max_fmr
+    if promise is None:
+        return _measured(model, OperatingPoint(model.threshold, BALANCED))
+    for point in model.thresholds:
+        rate = point.max_fmr
+        if rate is not None and math.isclose(rate, promise, rel_tol=1e-9):
+            if point.threshold is None:
+                raise BadConfig(
+                    f"this model cannot promise FMR {rate:g} "
+                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}",
+                    "max_fmr",
+                )
+            return _measured(model, point)
+    raise BadConfig(
+        f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}", "max_fmr"
+    )
+
+
+def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
+    """Return a threshold for searching a gallery: at most one false match expected in it.
+
+    It is never below that of `point`. Where the measured pairs are too few for a gallery of this
+    size, it is the strictest that they support.
+
+    Args:
+        model: A bundle or an external embedder; without measured errors, `point` is returned.
+        point: The threshold for a single pair.
+        photos: Number of photos in the gallery, at least 1.
+    """
+    if model.errors is None or point.threshold is None:
+        return point
+    threshold = model.errors.threshold_for(1 / photos)
+    if threshold <= point.threshold:
+        return point
+    return _measured(model, OperatingPoint(threshold, GALLERY))
+
+
+def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> OperatingPoint:
+    """Return a threshold at which few strangers are taken for somebody in a gallery.
+
+    A stranger is compared with every photo, so the share of strangers who match any of them is at
+    most the false match rate times the number of photos.
+
+    Args:
+        model: A bundle or an external embedder; without measured errors, there is no threshold.
+        max_fpir: The false-positive identification rate to keep to, in (0, 1].
+        photos: Number of photos in the gallery, at least 1.
+
+    Raises:
+        BadConfig: `max_fpir` is outside (0, 1].
+        NotEnough: The measured pairs are too few; the message says what they support.
+    """
+    if not 0 < max_fpir <= 1:
+        raise BadConfig(
+            f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
+            "in the gallery, such as 0.01",
+            "max_fpir",
+        )
+    table = model.errors
+    if table is None:
+        return OperatingPoint(None, GALLERY)
+    fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
+    if fmr < least:
+        possible = math.ceil(1e4 * least * photos) / 1e4
+        other = ", such as default" if table.impostor_pairs <= MOST_CALIBRATED else ""
+        wider = f"a max FPIR of {possible:g} or more, " if possible <= 1 else ""
+        raise NotEnough(
+            f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
+            f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
+            f"support {least:.2g} at best; give {wider}a threshold, or a model measured on more "
+            f"pairs{other}",
+            "max_fpir",
+            "threshold",
+            "bundle",
+        )
+    return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
+
+
+def _measured(model: HasThresholds, point: OperatingPoint) -> OperatingPoint:
+    """Return a point with the errors that the model has there."""
+    if point.threshold is None or model.errors is None:
+        return point
+    return msgspec.structs.replace(point, errors=model.errors.at(point.threshold))
+
+
+def _supported_rates(model: HasThresholds) -> str:
+    rates = [f"{point.max_fmr:g}" for point in model.thresholds if point.threshold is not None]
+    return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

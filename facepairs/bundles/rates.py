@@ -11,15 +11,13 @@ Look-alikes are pairs of different people whose photos lie in the same cluster o
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
-from facepairs.errors import BadBundle, BadConfig, NotEnough
-from facepairs.support.words import counted
+from facepairs.errors import BadBundle
 
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -35,7 +33,6 @@ LABELS = {
     CHOSEN: "chosen on other pairs",
 }
 UNSURE = 2
-MOST_CALIBRATED = 300_000  # pairs of strangers; the included model has more
 LARGE = 0.2  # from here on, "1 in 3" would be too coarse
 
 
@@ -284,132 +281,3 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return a plain dict; what is not known is left out."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
-
-
-class HasThresholds(Protocol):
-    """What is read of a bundle or an external embedder."""
-
-    @property
-    def threshold(self) -> float | None: ...
-    @property
-    def thresholds(self) -> Sequence[OperatingPoint]: ...
-    @property
-    def promise(self) -> float | None: ...
-    @property
-    def errors(self) -> ErrorTable | None: ...
-
-
-def operating_point(
-    model: HasThresholds,
-    threshold: float | None = None,
-    max_fmr: float | None = None,
-    balanced: bool = False,
-) -> OperatingPoint:
-    """Choose a threshold; by default, the one that the model promises.
-
-    Args:
-        model: A bundle or an external embedder.
-        threshold: A score.
-        max_fmr: A false match rate, 0 to 1, for which the model has a threshold.
-        balanced: The threshold at which the probability is one half.
-
-    Raises:
-        BadConfig: More than one of them is given, `threshold` is not finite, or the model has no
-            threshold for `max_fmr`.
-    """
-    if (threshold is not None) + (max_fmr is not None) + balanced > 1:
-        raise BadConfig("give one threshold alone", "threshold", "max_fmr", "balanced")
-    if threshold is not None:
-        if not math.isfinite(threshold):
-            raise BadConfig(
-                f"the threshold is {threshold}, not a finite number; give a score", "threshold"
-            )
-        return _measured(model, OperatingPoint(float(threshold), GIVEN))
-    promise = model.promise if max_fmr is None and not balanced else max_fmr
-    if promise is None:
-        return _measured(model, OperatingPoint(model.threshold, BALANCED))
-    for point in model.thresholds:
-        rate = point.max_fmr
-        if rate is not None and math.isclose(rate, promise, rel_tol=1e-9):
-            if point.threshold is None:
-                raise BadConfig(
-                    f"this model cannot promise FMR {rate:g} "
-                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}",
-                    "max_fmr",
-                )
-            return _measured(model, point)
-    raise BadConfig(
-        f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}", "max_fmr"
-    )
-
-
-def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
-    """Return a threshold for searching a gallery: at most one false match expected in it.
-
-    It is never below that of `point`. Where the measured pairs are too few for a gallery of this
-    size, it is the strictest that they support.
-
-    Args:
-        model: A bundle or an external embedder; without measured errors, `point` is returned.
-        point: The threshold for a single pair.
-        photos: Number of photos in the gallery, at least 1.
-    """
-    if model.errors is None or point.threshold is None:
-        return point
-    threshold = model.errors.threshold_for(1 / photos)
-    if threshold <= point.threshold:
-        return point
-    return _measured(model, OperatingPoint(threshold, GALLERY))
-
-
-def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> OperatingPoint:
-    """Return a threshold at which few strangers are taken for somebody in a gallery.
-
-    A stranger is compared with every photo, so the share of strangers who match any of them is at
-    most the false match rate times the number of photos.
-
-    Args:
-        model: A bundle or an external embedder; without measured errors, there is no threshold.
-        max_fpir: The false-positive identification rate to keep to, in (0, 1].
-        photos: Number of photos in the gallery, at least 1.
-
-    Raises:
-        BadConfig: `max_fpir` is outside (0, 1].
-        NotEnough: The measured pairs are too few; the message says what they support.
-    """
-    if not 0 < max_fpir <= 1:
-        raise BadConfig(
-            f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
-            "in the gallery, such as 0.01",
-            "max_fpir",
-        )
-    table = model.errors
-    if table is None:
-        return OperatingPoint(None, GALLERY)
-    fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
-    if fmr < least:
-        possible = math.ceil(1e4 * least * photos) / 1e4
-        other = ", such as default" if table.impostor_pairs <= MOST_CALIBRATED else ""
-        wider = f"a max FPIR of {possible:g} or more, " if possible <= 1 else ""
-        raise NotEnough(
-            f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
-            f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
-            f"support {least:.2g} at best; give {wider}a threshold, or a model measured on more "
-            f"pairs{other}",
-            "max_fpir",
-            "threshold",
-            "bundle",
-        )
-    return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
-
-
-def _measured(model: HasThresholds, point: OperatingPoint) -> OperatingPoint:
-    """Return a point with the errors that the model has there."""
-    if point.threshold is None or model.errors is None:
-        return point
-    return msgspec.structs.replace(point, errors=model.errors.at(point.threshold))
-
-
-def _supported_rates(model: HasThresholds) -> str:
-    rates = [f"{point.max_fmr:g}" for point in model.thresholds if point.threshold is not None]
-    return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

@@ -37,7 +37,7 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
 
 def _embedder_json(model: "ExternalEmbedder") -> dict[str, Any]:
     """Return the keys of the TOML, and the operating point with its errors."""
-    from facepairs.bundles.rates import operating_point
+    from facepairs.bundles.measured import operating_point
     from facepairs.verification.embedders.embedder import read_toml
 
     return {**read_toml(model.path), "point": operating_point(model).to_json()}
@@ -93,7 +93,7 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
 
 def _point_rows(bundle: "Model") -> list[tuple[str, str]]:
     """Return the thresholds with their errors: first the default, then the others, rising."""
-    from facepairs.bundles.rates import operating_point
+    from facepairs.bundles.measured import operating_point
 
     default = operating_point(bundle)
     rates = [row.max_fmr for row in bundle.thresholds if row.threshold is not None]

@@ -9,8 +9,7 @@ photos in each.
 
 Copies: of 50 photos, all mirrored or cropped copies are above COPY, 98 % of those brightened, 84 %
 of those at half the size and 34 % of those saved at low quality; of 60 others, 50 % of those turned
-grey and 7 % of those stretched by a fifth; of 242,257 pairs of photos of one
-person, 25 are.
+grey and 7 % of those stretched by a fifth; of 242,257 pairs of photos of one person, 25 are.
 """
 
 import math

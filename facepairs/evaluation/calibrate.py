@@ -12,8 +12,8 @@ import numpy.typing as npt
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.measured import Measured
-from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint, operating_point
+from facepairs.bundles.measured import Measured, operating_point
+from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex

@@ -17,7 +17,8 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.rates import HasThresholds, Rate, identification_point
+from facepairs.bundles.measured import HasThresholds, identification_point
+from facepairs.bundles.rates import Rate
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles.measured import Calibration
-from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint, operating_point
+from facepairs.bundles.measured import Calibration, operating_point
+from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.decisions import (

@@ -11,7 +11,8 @@ from typing import IO
 
 import numpy as np
 
-from facepairs.bundles.rates import OperatingPoint, identification_point
+from facepairs.bundles.measured import identification_point
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face

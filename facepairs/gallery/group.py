@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from facepairs.bundles.rates import identification_point
+from facepairs.bundles.measured import identification_point
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.gallery.enrol import DEFAULT_FPIR
 from facepairs.gallery.gallery import Gallery

@@ -22,8 +22,7 @@ import tomli_w
 
 from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.manifest import IDENTITIES, Alignment
-from facepairs.bundles.measured import MEASURED, Calibration, Measured
-from facepairs.bundles.rates import operating_point
+from facepairs.bundles.measured import MEASURED, Calibration, Measured, operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json

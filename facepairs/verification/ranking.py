@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from facepairs.bundles.rates import OperatingPoint, gallery_point
+from facepairs.bundles.measured import gallery_point
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
 from facepairs.support import console

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
-from facepairs.bundles.rates import OperatingPoint, operating_point
+from facepairs.bundles.measured import EQUAL_PRIORS, check_prior, operating_point
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.photo import ImageSource

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import FOLDER, Bundle
-from facepairs.bundles.rates import operating_point
+from facepairs.bundles.measured import operating_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.training.export import export

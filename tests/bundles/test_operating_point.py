@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate, gallery_point, operating_point
+from facepairs.bundles.measured import gallery_point, operating_point
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.errors import BadBundle, BadConfig
 
 FULL = {

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.rates import operating_point
+from facepairs.bundles.measured import operating_point
 from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file

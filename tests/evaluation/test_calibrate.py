@@ -17,7 +17,7 @@ from tiny.bundles import tiny_bundle
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
-from facepairs.bundles.rates import operating_point
+from facepairs.bundles.measured import operating_point
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import (

@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
-from facepairs.bundles.measured import Calibration
-from facepairs.bundles.rates import OperatingPoint, operating_point
+from facepairs.bundles.measured import Calibration, operating_point
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage
 from facepairs.support.console import showing
 from facepairs.verification.ranking import COLUMNS, rank_folder

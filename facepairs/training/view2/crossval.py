@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.rates import operating_point
+from facepairs.bundles.measured import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
