@@ -74,7 +74,7 @@ def lfw() -> Path:
 @pytest.fixture(scope="session")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 synthetic people with 4 photos each."""
-    return drawn_once(tmp_path_factory, "synthetic", people=24, images=4, seed=5)
+    return drawn_once(tmp_path_factory, "synthetic", people=24, photos=4, seed=5)
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +89,7 @@ def few_faces(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def many_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """48 synthetic people with 3 small photos each: enough for sets of people."""
-    return drawn_once(tmp_path_factory, "many", people=48, images=3, seed=8, size_px=125)
+    return drawn_once(tmp_path_factory, "many", people=48, photos=3, seed=8, size_px=125)
 
 
 def drawn_once(tmp_path_factory: pytest.TempPathFactory, name: str, **options: int) -> Path:

@@ -162,7 +162,7 @@ def test_the_site_lists_every_page_once():
 def test_python_runs(tmp_path, monkeypatch):
     from facepairs.data.synth.folder import write_synthetic_faces
 
-    write_synthetic_faces(tmp_path / "faces", people=1, images=2, seed=3)
+    write_synthetic_faces(tmp_path / "faces", people=1, photos=2, seed=3)
     photos = sorted((tmp_path / "faces").glob("*/*.jpg"))
     for name, photo in zip(("a.jpg", "b.jpg"), photos, strict=True):
         shutil.copy(photo, tmp_path / name)

@@ -130,15 +130,9 @@ def synth(
     """Draw synthetic faces of people who do not exist, in LFW's layout."""
     from facepairs.data.synth.folder import write_synthetic_faces
 
-    write_synthetic_faces(
-        out,
-        people,
-        photos,
-        seed,
-        difficulty=difficulty,
-    )
+    write_synthetic_faces(out, people, photos, seed, difficulty=difficulty)
     count = people * photos
-    values = {"out": str(out), "people": people, "images": count, "schema": 1}
+    values = {"out": str(out), "people": people, "photos": count, "schema": 1}
     drawn = f"{counted(count, 'photo')} of {counted(people, 'person', 'people')} in {out}"
     print_result(json, values, [("written", drawn)])
 

@@ -106,7 +106,7 @@ def test_stores_cut_aligned_faces_unless_told_otherwise(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     root = tmp_path_factory.mktemp("drawn") / "faces"
-    write_synthetic_faces(root, people=3, images=3, seed=5)
+    write_synthetic_faces(root, people=3, photos=3, seed=5)
     crops = {}
     for name, align in (
         ("files", "landmarks"),

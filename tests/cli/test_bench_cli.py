@@ -16,7 +16,7 @@ from facepairs.data.synth.folder import write_synthetic_faces
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cli") / "photos"
-    write_synthetic_faces(root, people=10, images=4, seed=3)
+    write_synthetic_faces(root, people=10, photos=4, seed=3)
     return root
 
 

@@ -22,7 +22,7 @@ FILES = {"manifest.json", "pairs-00000-of-00001.tfrecord"}
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixteen people with three photos each, in a folder whose name has a space."""
     root = tmp_path_factory.mktemp("cache") / "my photos"
-    write_synthetic_faces(root, people=16, images=3, seed=5)
+    write_synthetic_faces(root, people=16, photos=3, seed=5)
     return root
 
 

@@ -33,7 +33,7 @@ pairs_per_epoch = 64
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chatter")
     for name in ("faces", "bad"):
-        write_synthetic_faces(folder / name, people=40, images=3, seed=2, size_px=125)
+        write_synthetic_faces(folder / name, people=40, photos=3, seed=2, size_px=125)
     first, *others = sorted((folder / "bad").glob("*/*.jpg"))
     first.write_bytes(first.read_bytes()[:900])
     (folder / "short.toml").write_text(SHORT)

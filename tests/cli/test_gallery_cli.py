@@ -18,7 +18,7 @@ PEOPLE = 6
 def drawn(tmp_path_factory):
     """Six people with four photos each: three to enrol, one to ask for."""
     root = tmp_path_factory.mktemp("drawn")
-    write_synthetic_faces(root / "all", people=PEOPLE, images=4, seed=3)
+    write_synthetic_faces(root / "all", people=PEOPLE, photos=4, seed=3)
     for photo in sorted((root / "all").glob("*/*_0004.jpg")):
         target = root / "asked" / photo.name
         target.parent.mkdir(exist_ok=True)

@@ -17,7 +17,7 @@ from facepairs.data.synth.folder import write_synthetic_faces
 @pytest.fixture(scope="module")
 def faces(tmp_path_factory):
     root = tmp_path_factory.mktemp("short") / "faces"
-    write_synthetic_faces(root, people=2, images=2, seed=1)
+    write_synthetic_faces(root, people=2, photos=2, seed=1)
     return root
 
 

@@ -25,7 +25,7 @@ def _siblings(monkeypatch):
 def world(tmp_path_factory):
     """Four drawn people as View 1's test people, a bundle, and annotated photos."""
     root = tmp_path_factory.mktemp("world")
-    write_synthetic_faces(root / "faces", people=4, images=2, seed=4)
+    write_synthetic_faces(root / "faces", people=4, photos=2, seed=4)
     people = sorted(folder.name for folder in (root / "faces").iterdir())
     lines = [str(len(people)), *(f"{name}\t2" for name in people)]
     (root / "peopleDevTest.txt").write_text("".join(f"{line}\n" for line in lines))

@@ -39,7 +39,7 @@ def prepare(place: Path) -> Path:
     """Draw the faces, build the cache and write the settings."""
     config = place / "settings.toml"
     config.write_text(CONFIG)
-    write_synthetic_faces(place / "faces", people=60, images=4, seed=0, size_px=64)
+    write_synthetic_faces(place / "faces", people=60, photos=4, seed=0, size_px=64)
     count = ("--pair-count", BATCH * EPOCH_STEPS, "--config", config)
     build = command("cache", "build", place / "faces", "--out", place / "cache", *count)
     subprocess.run(build, check=True, stdout=subprocess.DEVNULL)

@@ -20,7 +20,7 @@ from facepairs.support.places import check_output_folder
 def write_synthetic_faces(
     out: Path,
     people: int,
-    images: int,
+    photos: int,
     seed: int,
     size_px: int = FRAME_PX,
     difficulty: float = 0.0,
@@ -30,7 +30,7 @@ def write_synthetic_faces(
     Args:
         out: The folder; missing or empty.
         people: How many people, from 1 to `faces.MAX_PEOPLE`.
-        images: Photos of each person, from 1 to `faces.MAX_PHOTOS`.
+        photos: Of each person, from 1 to `faces.MAX_PHOTOS`.
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
         difficulty: How hard people are to tell apart, from 0 to 1: `faces.appearance`.
@@ -42,7 +42,7 @@ def write_synthetic_faces(
     faces.check_range("people", people, 1, faces.MAX_PEOPLE)
     faces.check_range("size_px", size_px, *faces.SIZE_LIMITS_PX)
     faces.check_range("difficulty", difficulty, 0, 1)
-    faces.check_range("images", images, 1, faces.MAX_PHOTOS)
+    faces.check_range("photos", photos, 1, faces.MAX_PHOTOS)
     check_output_folder(out)
     with atomic_folder(out.resolve()) as folder:
 
@@ -59,6 +59,6 @@ def write_synthetic_faces(
             path.write_bytes(data.getbuffer())
 
         progress = console.progress("drawing faces")
-        photos = itertools.product(range(people), range(images))
-        for done, _ in enumerate(thread_map(write_photo, photos), 1):
-            progress(done, people * images)
+        every = itertools.product(range(people), range(photos))
+        for done, _ in enumerate(thread_map(write_photo, every), 1):
+            progress(done, people * photos)

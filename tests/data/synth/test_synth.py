@@ -171,8 +171,8 @@ def test_more_people_or_photos_leave_the_others_unchanged(tmp_path: Path) -> Non
     [
         ("people", 0),
         ("people", faces.MAX_PEOPLE + 1),
-        ("images", 0),
-        ("images", faces.MAX_PHOTOS + 1),
+        ("photos", 0),
+        ("photos", faces.MAX_PHOTOS + 1),
         ("seed", -1),
         ("seed", 2**63),
         ("size_px", 31),
@@ -180,7 +180,7 @@ def test_more_people_or_photos_leave_the_others_unchanged(tmp_path: Path) -> Non
     ],
 )
 def test_numbers_out_of_range_are_named(tmp_path: Path, name: str, value: int) -> None:
-    numbers = {"people": 2, "images": 2, "seed": 1} | {name: value}
+    numbers = {"people": 2, "photos": 2, "seed": 1} | {name: value}
     with pytest.raises(BadConfig, match=name):
         write_synthetic_faces(tmp_path / "faces", **numbers)
     assert list(tmp_path.iterdir()) == []

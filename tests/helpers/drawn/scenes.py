@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 def drawn_faces(folder: Path, people: int = 3, images: int = 2) -> list[Path]:
-    write_synthetic_faces(folder, people=people, images=images, seed=5)
+    write_synthetic_faces(folder, people=people, photos=images, seed=5)
     return sorted(folder.glob("*/*.jpg"))
 
 
