@@ -170,8 +170,11 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
 )
 def test_an_unusable_toml_is_refused_by_name(tmp_path, changes):
     toml = embedder(tmp_path, **changes)
-    with pytest.raises(BadBundle, match=str(tmp_path)):
+    with pytest.raises(BadBundle, match=str(tmp_path)) as caught:
         Verifier.load(toml)
+    said = str(caught.value).lower().replace("-", "")
+    files = [value for value in changes.values() if str(value).startswith("none.")]
+    assert any(word in said for word in (*changes, *files)), "names what is wrong"
 
 
 def test_keys_that_break_lines_are_escaped(tmp_path):
