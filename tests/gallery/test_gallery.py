@@ -184,11 +184,13 @@ def test_another_model_is_refused(tmp_path, gallery, verifier):
 
     network = embedding_network(width=25)
     other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)
-    with pytest.raises(BadData):
+    with pytest.raises(BadData) as caught:
         Gallery(gallery.place, Verifier.load(other.folder))
+    assert caught.value.arguments == ("bundle",)
     moved = tiny_bundle(tmp_path / "aligned", alignment="landmarks-5", **AMONG_LOOKALIKES)
-    with pytest.raises(BadData):
+    with pytest.raises(BadData) as caught:
         Gallery(gallery.place, Verifier.load(moved.folder))
+    assert caught.value.arguments == ("bundle",)
     calibrated = tiny_bundle(
         tmp_path / "same", **{**AMONG_LOOKALIKES, "calibration": Calibration(20.0, -12.0)}
     )

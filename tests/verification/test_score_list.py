@@ -202,12 +202,12 @@ def test_a_file_without_pairs_is_refused(embedder, tmp_path, text):
 
 
 def test_unusable_paths_are_refused(embedder, tmp_path):
-    with pytest.raises(BadData):
+    with pytest.raises(BadData, match=r"none\.csv: "):
         PairsFile(tmp_path / "none.csv")
-    with pytest.raises(BadData):
+    with pytest.raises(BadData, match=f"^{tmp_path}: "):
         PairsFile(tmp_path)
     pairs = write_list(tmp_path / "p.csv", "left,right\na,b\n")
-    with pytest.raises(BadData):
+    with pytest.raises(BadData, match="none: .*p.csv"):
         run(embedder, pairs, tmp_path / "out.csv", tmp_path / "none")
     (tmp_path / "file").touch()
     with pytest.raises(BadData, match=f"{tmp_path / 'file'}"):
