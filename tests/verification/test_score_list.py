@@ -207,7 +207,7 @@ def test_unusable_paths_are_refused(embedder, tmp_path):
     with pytest.raises(BadData, match=f"^{tmp_path}: "):
         PairsFile(tmp_path)
     pairs = write_list(tmp_path / "p.csv", "left,right\na,b\n")
-    with pytest.raises(BadData, match="none: .*p.csv"):
+    with pytest.raises(BadData, match=r"none: .*p\.csv"):
         run(embedder, pairs, tmp_path / "out.csv", tmp_path / "none")
     (tmp_path / "file").touch()
     with pytest.raises(BadData, match=f"{tmp_path / 'file'}"):
