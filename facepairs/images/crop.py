@@ -25,6 +25,7 @@ MAX_FRAME_PX = 4096  # a manifest that asks for more would have us allocate it
 Crop = npt.NDArray[np.uint8]
 LFW_FRAME = "lfw-frame"  # the alignment of images that are taken as they are
 ALIGNMENTS: dict[Align, str] = {"landmarks": "landmarks-5", "none": LFW_FRAME}
+"""The name in a bundle's manifest of each way to align."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,6 @@ def _resize_box(image: Image.Image, box: npt.NDArray[np.float64], crop_px: int) 
         inner = tuple((box - (left, top) * 2).tolist())
         part = part.resize((crop_px, crop_px), Image.Resampling.BILINEAR, box=inner)
     return np.array(part)
-
-
-"""The name in a bundle's manifest of each way to align."""
 
 
 @dataclass(frozen=True, eq=False)
