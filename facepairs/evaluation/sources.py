@@ -30,6 +30,9 @@ from facepairs.verification.provenance import Provenance
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
+Known = tuple[int | None, list[str]]
+"""The number of pairs that show people whom a model knows, None where it cannot be known, and
+warnings."""
 
 
 class ScoreSource(NamedTuple):
@@ -148,11 +151,6 @@ def read_alignment(folder: Path) -> tuple[str | None, str | None]:
         return alignment, OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
     except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
         return None, None
-
-
-Known = tuple[int | None, list[str]]
-"""The number of pairs that show people whom a model knows, None where it cannot be known, and
-warnings."""
 
 
 def known_in_selection(model: Model, path: str, selection: PairSelection) -> Known:
