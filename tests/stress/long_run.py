@@ -32,7 +32,7 @@ pairs_per_epoch = {BATCH * EPOCH_STEPS}
 image_size = 64
 learning_rate = 1e-4
 """
-Sample = tuple[float, int]  # MB of memory that the process shares with no other, open files
+Sample = tuple[float, int]  # MB of the process's own memory, open files
 
 
 def prepare(place: Path) -> Path:
@@ -56,7 +56,9 @@ def train(place: Path, store: str, config: Path, epochs: int) -> list[Sample]:
         time.sleep(1)
         with contextlib.suppress(psutil.Error, FileNotFoundError):
             if len(json.loads((out / "history.json").read_text())) < epochs:
-                samples.append((child.memory_full_info().uss / 1e6, child.num_fds()))
+                # Without the pages of libraries, which another process may share for a while.
+                own = sum(one.anonymous for one in child.memory_maps())
+                samples.append((own / 1e6, child.num_fds()))
     if child.returncode:
         raise SystemExit(f"{store}: exit {child.returncode}")
     return samples
