@@ -7,6 +7,7 @@ Read it from top to bottom: open the data, build the training, train, and write 
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -127,6 +128,17 @@ def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trai
     return network.feature_head(), features
 
 
+class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
+    """Writes epochs for TensorBoard, and nothing for steps.
+
+    Keras makes a tensor of each step's loss even then, and TensorFlow keeps 600 bytes of it for
+    good.
+    """
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Do nothing."""
+
+
 def _train(
     training: Training,
     model: Trainable,
@@ -145,7 +157,7 @@ def _train(
     chosen: list[keras.callbacks.Callback] = []
     if context.is_chief:
         folder = str(training.run.path / "tensorboard")
-        board = keras.callbacks.TensorBoard(folder, write_graph=False)
+        board = EpochBoard(folder, write_graph=False)
         chosen = [ProgressReport(training), board, *callbacks]
     driven = keras.callbacks.CallbackList(chosen, model=training)
     train_epochs(training, step, batches, validator, driven, should_stop)
