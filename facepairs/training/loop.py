@@ -163,6 +163,17 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         )
 
 
+class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
+    """Writes epochs for TensorBoard, and nothing for steps.
+
+    Keras makes a tensor of each step's loss even where none is written, and TensorFlow never frees
+    the tensor of a Python number.
+    """
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Do nothing."""
+
+
 class _StopHandler:
     """A signal handler that records the first signal and raises on the second."""
 

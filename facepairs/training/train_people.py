@@ -7,7 +7,6 @@ Read it from top to bottom: open the data, build the training, train, and write 
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import keras
 
@@ -29,6 +28,7 @@ from facepairs.training.distributed import DistributedContext, connect_devices
 from facepairs.training.fisher import delete_features, prepare_features
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.loop import (
+    EpochBoard,
     ProgressReport,
     ShouldStop,
     TrainingInterrupted,
@@ -126,17 +126,6 @@ def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trai
         return network, training.data.store
     features = prepare_features(training, network, should_stop)
     return network.feature_head(), features
-
-
-class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
-    """Writes epochs for TensorBoard, and nothing for steps.
-
-    Keras makes a tensor of each step's loss even then, and TensorFlow keeps 600 bytes of it for
-    good.
-    """
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        """Do nothing."""
 
 
 def _train(
