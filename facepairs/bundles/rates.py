@@ -68,18 +68,19 @@ class Rate(msgspec.Struct, frozen=True, omit_defaults=True):
             things: Of what, such as `strangers`.
         """
         of, high = f" {things}" if things else "", self.interval[1]
-        if self.value >= LARGE:
-            return f"{round(100 * self.value)} in 100{of}"
         if self.value > 0:
-            text = f"1 in {_rounded(1 / self.value):,}{of}"
-            wide = high > UNSURE * self.value
-            return f"{text} (at most 1 in {_rounded(1 / high):,})" if wide else text
-        return f"fewer than 1 in {_rounded(1 / high):,}{of}" if high > 0 else f"none{of}"
+            is_wide = self.value < LARGE and high > UNSURE * self.value
+            return f"{_in_words(self.value)}{of}" + (
+                f" (at most {_in_words(high)})" if is_wide else ""
+            )
+        return f"fewer than {_in_words(high)}{of}" if high > 0 else f"none{of}"
 
 
-def _rounded(number: float) -> int:
-    """Round to two significant digits."""
-    return int(float(f"{number:.2g}"))
+def _in_words(share: float) -> str:
+    """Return a share above 0 in words, with two significant digits at most."""
+    if share >= LARGE:
+        return f"{round(100 * share)} in 100"
+    return f"1 in {round(float(f'{1 / share:.2g}')):,}"
 
 
 class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -73,8 +73,7 @@ def check_minimums(source: object, people: int, genuine: int, impostor: int) -> 
     if genuine < MIN_PAIRS or people < MIN_PEOPLE:
         raise NotEnough(
             f"{source}: {MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people or more are needed, "
-            f"these photos give {_describe(genuine, people)}: add people with 2 photos or more, or "
-            "more photos of the same people"
+            f"these photos give {_describe(genuine, people)}: add people with 2 photos or more"
         )
     if impostor < MIN_PAIRS:
         raise NotEnough(

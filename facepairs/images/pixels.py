@@ -11,6 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from facepairs.choices import MAX_MEGAPIXELS
+from facepairs.errors import BadConfig
 from facepairs.images.problem import ImageProblem
 
 MAX_PIXELS = 52_000_000  # some 730 MB at worst while an image is decoded; phones take 50.3
@@ -20,9 +21,18 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def max_pixels(default: int = MAX_PIXELS) -> int:
-    """Return how many pixels an image may have: what the user allows, else `default`."""
+    """Return how many pixels an image may have: what the user allows, else `default`.
+
+    Raises:
+        BadConfig: What the user allows is no whole number of megapixels.
+    """
     millions = os.environ.get(MAX_MEGAPIXELS, "")
-    return 1_000_000 * int(millions) if millions.isdecimal() else default
+    if not millions:
+        return default
+    if not millions.isdecimal() or not int(millions):
+        number = f"a limit of {millions!r} megapixels; give a whole number from 1 on"
+        raise BadConfig(f"{number} ({MAX_MEGAPIXELS})", "max_megapixels")
+    return 1_000_000 * int(millions)
 
 
 def check_size(size: tuple[int, int], name: str, limit: int | None = None) -> None:

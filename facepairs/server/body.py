@@ -35,8 +35,11 @@ async def read_request(
         hold: Is told of every byte before it is kept.
 
     Raises:
-        RequestProblem: The body is too large, too slow, or not of that type.
+        RequestProblem: The body is too large, too slow, or not of that type, or the address has
+            values, which would be overlooked.
     """
+    if request.url.query:
+        raise RequestProblem(422, "value", "send values in the body, not in the address")
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     chunks = _counted(request, PHOTOS_PER_BODY * max_photo_bytes, hold)
     try:

@@ -99,6 +99,9 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
         ((0.0, 0.0, 0.0012), "fewer than 1 in 830"),
         ((1.0, 0.9, 1.0), "100 in 100"),
         ((0.001, 0.0, 0.01), "1 in 1,000 (at most 1 in 100)"),
+        ((0.1706, 0.15, 0.19), "1 in 6"),
+        ((0.19, 0.01, 0.9), "1 in 5 (at most 90 in 100)"),
+        ((0.0, 0.0, 0.3), "fewer than 30 in 100"),
     ],
 )
 def test_rates_are_said_in_words(rate, words):

@@ -181,6 +181,7 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
         ({"files": {"left": b"x", "right": b"x"}, "data": {"threshold": "nan"}}, 422, "config"),
         ({"files": {"left": b"", "right": b"x"}}, 422, "image"),
         ({"files": {"left": b"x"}}, 422, "value"),
+        ({"json": {"left": "aGk=", "right": "aGk="}, "params": {"threshold": 1}}, 422, "value"),
         ({"files": {"left": (None, "a.jpg"), "right": (None, "b.jpg")}}, 422, "value"),
         ({"files": {"left": b"x", "right": b"x"}, "data": {"maxfmr": "1"}}, 422, "value"),
         ({"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "abc"}}, 422, "value"),

@@ -1,4 +1,4 @@
-/** Errors at a threshold, in the words of `facepairs verify`: see bundles/words.py and error_table.py. */
+/** Errors at a threshold, in the words of `facepairs verify`: see bundles/rates.py. */
 
 const ROUNDING = { roundingMode: "halfEven" }; // Python's
 const whole = new Intl.NumberFormat("en", { ...ROUNDING, maximumFractionDigits: 0 });
@@ -6,11 +6,14 @@ const twoDigits = new Intl.NumberFormat("en", { ...ROUNDING, maximumSignificantD
 
 /** Return a rate [rate, low, high] in words: `1 in 16`, `36 in 100`, or `fewer than 1 in 900`. */
 export function oneIn([rate, , high]) {
-  const few = (number) => Math.trunc(number.toPrecision(2));
-  const one = (share) => `1 in ${share > 0.1 ? few(1 / share) : twoDigits.format(1 / share)}`;
-  if (rate >= 0.2) return `${whole.format(100 * rate)} in 100`;
-  if (rate > 0) return high > 2 * rate ? `${one(rate)} (at most ${one(high)})` : one(rate);
-  return high > 0 ? `fewer than ${one(high)}` : "none";
+  if (rate > 0) return rate < 0.2 && high > 2 * rate ? `${words(rate)} (at most ${words(high)})` : words(rate);
+  return high > 0 ? `fewer than ${words(high)}` : "none";
+}
+
+/** Return a share above 0 in words. */
+function words(share) {
+  if (share >= 0.2) return `${whole.format(100 * share)} in 100`;
+  return `1 in ${share > 0.1 ? whole.format((1 / share).toPrecision(2)) : twoDigits.format(1 / share)}`;
 }
 
 /** Return the rates of a table of errors at a threshold; between two rows, the larger of each. */
