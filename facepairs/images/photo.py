@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageFile, PngImagePlugin, UnidentifiedImageError
 
-from facepairs.errors import LONGEST, BadImage
+from facepairs.errors import LONGEST, FacepairsError
 from facepairs.images import jpeg
 from facepairs.images.formats import pillow_format
 from facepairs.images.hazards import find_hazard, without_metadata
@@ -135,7 +135,7 @@ def damage_as_bad_image(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except BadImage:
+    except FacepairsError:
         raise
     except Exception as error:  # noqa: BLE001 - hostile bytes make Pillow raise nearly anything
         why = " ".join(str(error).split()) or type(error).__name__
