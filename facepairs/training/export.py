@@ -26,7 +26,7 @@ from facepairs.bundles.measured import MEASURED, Calibration, Measured, operatin
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
-from facepairs.faces.frame import TEMPLATE
+from facepairs.faces.frame import TEMPLATE, WEIGHTS
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files
@@ -139,7 +139,7 @@ def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
             files=("README.md", *files_below(folder)),
         )
         write_json(folder / RECORD, record)
-        (folder / "README.md").write_text(_readme(record), encoding="utf-8")
+        (folder / "README.md").write_text(_readme(record, path), encoding="utf-8")
     return record
 
 
@@ -241,7 +241,7 @@ def probe_crops(bundle: Bundle) -> Crops:
     return {name: np.roll(crops, shift, axis=0) for shift, name in enumerate(bundle.network.inputs)}
 
 
-def _readme(record: ExportRecord) -> str:
+def _readme(record: ExportRecord, bundle: Path | str | None) -> str:
     """Return the README of an export as Markdown."""
     arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
     runtime = record.format.removesuffix("-int8")
@@ -249,7 +249,8 @@ def _readme(record: ExportRecord) -> str:
         "README.md",
         record=record,
         inputs=" and ".join(f"`{name}`" for name in record.inputs),
-        use=_fill_in(record.kind),
+        use=_fill_in(record.kind, bundle=bundle or "default"),
+        weights=", ".join(f"{weight:g}" for weight in WEIGHTS),
         snippet=_fill_in(runtime, output=record.output, inputs=f"{{{arguments}}}"),
     )
 
@@ -264,6 +265,8 @@ def _embedder_toml(bundle: Bundle, network: bytes) -> str:
         align = "landmarks" if bundle.aligned else "none"
         more |= {"align": align, "crop": [crop.crop_px, crop.frame_px]}
     more["sha256"] = hashlib.sha256(network).hexdigest()
+    if bundle.training.data:  # else the identities tell how many people it was
+        more["training_data"] = bundle.training.data
     if bundle.weights_licence:
         more["licence"] = bundle.weights_licence
     return _fill_in("embedder.toml", bundle=bundle) + tomli_w.dumps(more)
