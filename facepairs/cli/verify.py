@@ -17,7 +17,6 @@ from facepairs.cli.shared.verdicts import (
     warn_of_face,
     warn_of_known,
 )
-from facepairs.support.places import check_output_file
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
@@ -29,7 +28,6 @@ Examples:
   facepairs verify a.jpg b.jpg
   facepairs verify a.jpg b.jpg --max-fmr 0.001 --json
   facepairs verify group.jpg b.jpg --face 2
-  facepairs verify a.jpg b.jpg --show verdict.png
 """
 
 
@@ -49,10 +47,6 @@ def verify(
             help="Of several faces, compare the one of this number; given once for A, twice for A "
             "and B. [default: 1, the most prominent]",
         ),
-    ] = None,
-    show: Annotated[
-        Path | None,
-        Option(help="Picture to write: verdict, photos, landmarks (red), what is cut out (blue)."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -74,18 +68,9 @@ def verify(
     if len(face or ()) > 2:
         raise typer.BadParameter("give a number for A, and one for B", param_hint="--face")
     check_prior(prior)
-    if show is not None:
-        from facepairs.verification.overlay import MARK, picture_format
-
-        picture_format(show)
-        check_output_file(show, MARK)
     verifier = QuickVerifier.load(bundle)
     point = verifier.operating_point(threshold, max_fmr)
     verdict = _compare(verifier, *photos, point, prior, face)
-    if show is not None:
-        from facepairs.verification.overlay import write_overlay
-
-        write_overlay(show, *photos, verdict)
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
@@ -99,8 +84,6 @@ def verify(
     values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     note_source(verifier, json)
-    if show is not None:
-        log(f"written: {show}")
     raise typer.Exit(EXIT_CODES[verdict.same])
 
 

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from processes.command_line import facepairs, in_process
 
 EXTENSION = '{"manifest_version": 3}'
@@ -69,7 +68,6 @@ def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path
         (*score, table, "--out", tmp_path / "second"),
         (*score, tmp_path / "second", "--out", table),
         (*score, pairs, "--bundle", embedder, "--out", embedder),
-        ("verify", photos[0], photos[1], "--show", photos[1]),
         ("evaluate", "default", few_faces, "--lists", lists, "--out", lists / "pairs.txt"),
         ("evaluate", "default", few_faces, "--pairs", table, "--out", tmp_path / "second"),
         ("evaluate", embedder, few_faces, "--out", embedder),
@@ -77,19 +75,6 @@ def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path
     ):
         in_process(*words, check=2)
     assert {path: path.read_text() for path in tmp_path.rglob("*.*")} == before
-
-
-@pytest.mark.parametrize("suffix", ["png", "jpg", "webp"])
-def test_only_an_earlier_picture_is_replaced(photos, suffix, tmp_path):
-    shown = tmp_path / f"other.{suffix}"
-    Image.open(photos[0]).save(shown)
-    before = shown.read_bytes()
-    in_process("verify", *photos, "--show", shown, check=2)
-    assert shown.read_bytes() == before
-    shown.unlink()
-    for _ in range(2):
-        in_process("verify", *photos, "--show", shown, check=0)
-    assert shown.read_bytes() != before
 
 
 def test_a_file_beside_the_scores_that_is_no_provenance_stays(photos, person, pairs, tmp_path):

@@ -43,7 +43,6 @@ REFUSED = [
     ((*TWO, "--face", "0"), "usage"),
     ((*TWO, "--face", "1", "--face", "1", "--face", "1"), "usage"),
     ((*TWO, "--face", "3"), "config"),
-    ((*TWO, "--show", "a.doc"), "data"),
     (("verify", "a.jpg", "none.jpg"), "image"),
     (("verify", "text.jpg", "a.jpg"), "image"),
     (("verify", URL, "a.jpg"), "data"),
