@@ -1,4 +1,4 @@
-"""`facepairs gallery add | identify | verify-as | list | remove`."""
+"""`facepairs gallery add | identify | list | remove`."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Threshold
+from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -19,7 +19,7 @@ from facepairs.cli.shared.output import (
     print_result,
     print_rows,
 )
-from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, photo_path, warn_of_face
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, photo_path
 from facepairs.errors import FacepairsError
 from facepairs.support.words import counted
 
@@ -191,7 +191,8 @@ def identify(
         found = known.identify_faces(path, max_fpir, threshold)
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
     if found[0].same_photo is not None:
-        log(_describe_enrolled(found[0].same_photo))
+        name = found[0].same_photo
+        log(f"warning: this very photo is enrolled as {name}: that it matches says nothing")
     _warn_of_faces(path, found)
     if json:
         print_json({**_faces_json(found), **values})
@@ -247,50 +248,6 @@ def _print_faces(found: "list[Identification]") -> None:
         for one in found
     ]
     print_rows([["face", "box", "score", "person"], *table])
-
-
-def _describe_enrolled(name: str, asked: str | None = None) -> str:
-    """Return a warning about a photo that is enrolled itself; `asked` is who it is said to show."""
-    if asked is not None and name != asked.strip():
-        return f"warning: this very photo is enrolled as {name}, not as {asked}"
-    return f"warning: this very photo is enrolled as {name}: that it matches says nothing"
-
-
-@app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")
-def verify_as(
-    gallery: Place,
-    name: Name,
-    photo: Photo,
-    threshold: Threshold = None,
-    max_fmr: MaxFmr = None,
-    bundle: Bundle = "default",
-    json: Json = False,
-) -> None:
-    """Decide whether a photo shows a person of the gallery; the most similar enrolled photo counts.
-
-    Of several faces in the photo, the most prominent is compared.
-
-    Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
-    verdict: a face of less than 24 pixels, or a model without a threshold.
-    """
-    from facepairs.verification.verdict import verdict_rows
-
-    path = photo_path(photo)
-    with _open(gallery, bundle) as known:
-        point = known.verifier.operating_point(threshold, max_fmr)
-        verdict = known.verify_as(name, path, point)
-        same_photo = known.enrolled_as(path)
-        if same_photo is not None:
-            log(_describe_enrolled(same_photo, name))
-        warn_of_face(path, verdict.left)
-        values = {**verdict.to_json(), "comparisons": verdict.comparisons}
-        face = values.pop("faces")["left"]
-        names = {"name": name, "photo": photo, "same_photo": same_photo}
-        names |= {"gallery": known.place, "model": bundle}
-        rows = [(key.replace("A", "photo"), value)
-                for key, value in verdict_rows(verdict)]  # fmt: skip
-        print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
-    raise typer.Exit(EXIT_CODES[verdict.same])
 
 
 @app.command("list", epilog="Example: facepairs gallery list known.gallery")

@@ -90,9 +90,8 @@ def _ranking_rows(ranking: "Ranking") -> Rows:
     rows = [("searched", f"{faces} in {photos}")]
     if ranking.matches is not None:
         rows.append(("matches", counted(ranking.matches, "photo")))
-    expected = ranking.expected
-    text = expected.describe("faces") if expected else ranking.point.describe()
-    return [*rows, ("false matches", text), *threshold_rows(ranking.point, errors=False)]
+    rows.append(("false matches", ranking.describe_expected()))
+    return [*rows, *threshold_rows(ranking.point, errors=False)]
 
 
 def _ranking_table(ranking: "Ranking") -> list[list[str]]:

@@ -14,12 +14,12 @@ from facepairs.cli.shared.verdicts import (
     SCHEMA,
     note_source,
     photo_path,
-    warn_of_face,
     warn_of_known,
 )
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
+    from facepairs.faces.align import AlignedFace
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import QuickVerifier
 
@@ -74,8 +74,8 @@ def verify(
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
-    warn_of_face(photos[0], verdict.left, None if face else "; for the next: --face 2")
-    warn_of_face(photos[1], verdict.right, None if face else "; for the next: --face 1 --face 2")
+    _warn_of_face(photos[0], verdict.left, "" if face else "--face 2")
+    _warn_of_face(photos[1], verdict.right, "" if face else "--face 1 --face 2")
     if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
         log(
             "warning: by the probability these are more likely two people, but the threshold is so "
@@ -103,3 +103,20 @@ def _compare(
     one = chosen_face(faces[0], a - 1, str(left), "face", first=1)
     other = chosen_face(faces[1], b - 1, str(right), "face", first=1)
     return verifier.verify_faces(one, other, point, prior)
+
+
+def _warn_of_face(path: Path, face: "AlignedFace | None", option: str) -> None:
+    """Warn of a face that may be the wrong one of several, or is hard to judge.
+
+    Args:
+        path: The photo.
+        face: The face that was compared.
+        option: What takes the next face; "" where the user has chosen this one.
+    """
+    if face and (face.faces or 0) > 1 and option:
+        log(
+            f"warning: {path}: {face.faces} faces: perhaps not the one you mean; for the next: "
+            f"{option}"
+        )
+    for hint in face.hints if face else ():
+        log(f"warning: {path}: {hint.text}")

@@ -4,7 +4,6 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -12,7 +11,6 @@ from typing import IO
 import numpy as np
 
 from facepairs.bundles.measured import identification_point
-from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
@@ -40,7 +38,6 @@ from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import BATCH_CROPS
-from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
 LONGEST_DAYS = 1e6
@@ -386,35 +383,6 @@ class Gallery:
         if isinstance(photo, bytes):
             return self.store.owner(hashlib.sha256(photo).digest())
         return None
-
-    def verify_as(
-        self, name: str, photo: ImageSource, point: OperatingPoint | None = None
-    ) -> Verdict:
-        """Compare a photo with all photos of one person; the most similar one counts.
-
-        Args:
-            name: Of the person.
-            photo: As for `identify`.
-            point: The threshold, see `Verifier.operating_point`; None for the model's default.
-
-        Returns:
-            A verdict; `comparisons` is the number of the person's photos, each of which gives a
-            stranger another chance.
-
-        Raises:
-            NotEnrolled: Nobody has that name.
-            BadImage: As in `identify`, and so for NoFace and TooSmallFace.
-        """
-        name, vectors = clean_name(name), self.vectors()
-        enrolled = vectors.of_person(name)
-        if not len(enrolled):
-            raise self._nobody(name)
-        point = point or self.verifier.operating_point()
-        (face,) = self.verifier.detect(photo, every=False)
-        probe = np.broadcast_to(self.verifier.scorer.embed(face.crop[None]), enrolled.shape)
-        score = float(self.verifier.compare(probe, enrolled).max())
-        verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
-        return replace(verdict, left=face)
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""

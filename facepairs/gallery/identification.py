@@ -12,7 +12,6 @@ from facepairs.faces.align import AlignedFace
 from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
 from facepairs.verification.scorer import ScoreArray
-from facepairs.verification.verdict import expected_matches
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -67,10 +66,10 @@ class Identification:
     @property
     def fpir(self) -> Rate | None:
         """At most this share of strangers would be taken for somebody; None if not measured."""
-        found = expected_matches(self.point, self.photos)
-        if found is None:
+        rate = self.point.errors.fmr
+        if rate is None:
             return None
-        value, low, high = (min(1.0, x) for x in (found.expected, found.low, found.high))
+        value, low, high = (min(1.0, self.photos * x) for x in (rate.value, *rate.interval))
         return Rate(value, (low, high))
 
     def describe_errors(self) -> str:

@@ -93,9 +93,3 @@ class Vectors:
             return None
         best = int(scores.argmax())
         return self.people[best], float(scores[best])
-
-    def of_person(self, name: str) -> ScoreArray:
-        """Return the embeddings of one person: float32[N, width]."""
-        rows = self._person_of[: self._count] == self._numbers.get(name, -1)
-        found: ScoreArray = self._matrix[: self._count][rows]
-        return found

@@ -14,7 +14,6 @@ from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
 from facepairs.verification.pairs_file import printable
-from facepairs.verification.verdict import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")
@@ -91,9 +90,25 @@ class Ranking:
         return sum(one.faces for one in self.compared if not one.same_content)
 
     @property
-    def expected(self) -> ExpectedMatches | None:
-        """How many strangers would match by chance; None where the errors are not known."""
-        return expected_matches(self.point, self.faces)
+    def expected(self) -> tuple[float, float, float] | None:
+        """How many strangers would match by chance, and the ends of the interval of 95 %.
+
+        None where the errors are not known.
+        """
+        rate = self.point.errors.fmr
+        if rate is None:
+            return None
+        return self.faces * rate.value, self.faces * rate.interval[0], self.faces * rate.interval[1]
+
+    def describe_expected(self) -> str:
+        """Return in words: `about 0.6 expected among 622 faces, at most 1.5`."""
+        if self.expected is None:
+            return self.point.describe()
+        number, _, high = map(_rounded, self.expected)
+        return (
+            f"about {number} expected among {self.faces:,} faces, at most {high}; more where "
+            "people look alike"
+        )
 
     def to_json(self, top: int) -> dict[str, Any]:
         """Return a plain dict: the `top` best photos, counts, and everything that failed."""
@@ -103,7 +118,8 @@ class Ranking:
             "faces": self.faces,
             "matches": self.matches,
             "same_content": self.copies,
-            **expected_json(self.expected),
+            "expected_false_matches": self.expected and self.expected[0],
+            "expected_false_matches_interval": self.expected and list(self.expected[1:]),
             "operating_point": self.point.to_json(),
             "photos": [match._asdict() for match in self.compared[:top]],
             "failed": [failure._asdict() for failure in self.failed],
@@ -190,6 +206,11 @@ def rank_folder(
         one._replace(rank=rank, match=_matches(one, point)) for rank, one in enumerate(found, 1)
     ]
     return Ranking(photo, compared, failed, point)
+
+
+def _rounded(number: float) -> str:
+    """Return a number with two significant digits, without an exponent."""
+    return f"{number:,.0f}" if number >= 10 else f"{float(f'{number:.2g}'):g}"
 
 
 def _matches(one: Match, point: OperatingPoint) -> bool | None:

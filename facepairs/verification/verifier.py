@@ -178,7 +178,7 @@ class Verifier:
         sides = [aligned.face.side_px for aligned in (left, right) if aligned.face]
         if sides:  # with the errors of faces of this size
             point = point.for_face(self.bundle.errors, min(sides))
-        return replace(Verdict.of(self.bundle, score, point, prior), left=left, right=right)
+        return Verdict.of(self.bundle, score, point, prior, left, right)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order.

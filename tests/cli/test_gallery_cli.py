@@ -55,8 +55,6 @@ def test_people_are_enrolled_identified_and_removed(drawn, tmp_path):
     done = gallery("identify", place, photo, check=0)
     assert done.stdout.startswith("person     Ann\nerrors     at most ")
     assert gallery("identify", place, photo, "--quiet").stderr == ""
-    done = gallery("verify-as", place, "Ann", photo, check=0)
-    assert done.stdout.startswith("verdict        match\n")
     assert gallery("list", place, check=0).stdout.splitlines()[1].startswith("Ann   3       20")
     assert gallery("remove", place, "Ann", check=0).stdout == "removed  Ann, 3 photos\n"
     assert gallery("list", place, check=0).stdout.count("\n") == 1
@@ -109,21 +107,6 @@ def test_every_face_of_a_photo_is_identified(drawn, tmp_path):
     assert [one["number"] for one in values["faces"]] == [1, 2]
     assert values["photos"] == 3
     gallery(*words, 1, check=1)
-
-
-def test_verify_as_has_verdicts(drawn, place):
-    _, own, other, *_ = names(drawn)
-    photo, enrolled = drawn / "asked" / f"{own}_0004.jpg", min((drawn / "all" / own).iterdir())
-    gallery("verify-as", place, own, photo, "--threshold", 1, check=1)
-    words = ("--threshold", -1, "--json")
-    values = json.loads(gallery("verify-as", place, own, photo, *words, check=0).stdout)
-    assert (values["same"], values["comparisons"], values["name"]) == (True, 3, own)
-    assert (values["face"]["faces"], values["same_photo"]) == (1, None)
-    for name in (own, other):
-        done = gallery("verify-as", place, name, enrolled, *words, check=0)
-        assert f"enrolled as {own}" in done.stderr
-        assert json.loads(done.stdout)["same_photo"] == own
-    assert "Zoe" in gallery("verify-as", place, "Zoe", photo, check=2).stderr
 
 
 def test_too_few_pairs_are_refused(drawn, place):

@@ -100,10 +100,9 @@ def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
     verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
     ranking = rank_folder(verifier, folder / "a.png", folder)
     assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos
-    expected = ranking.expected
-    assert (expected.comparisons, expected.expected) == (3, pytest.approx(0.03))
-    assert expected.describe("faces").startswith("about 0.03 expected among 3 faces, at most 0.0")
-    assert ranking.to_json(0)["expected_false_matches"] == expected.expected
+    assert (ranking.faces, ranking.expected[0]) == (3, pytest.approx(0.03))
+    assert ranking.describe_expected().startswith("about 0.03 expected among 3 faces, at most 0.0")
+    assert ranking.to_json(0)["expected_false_matches"] == ranking.expected[0]
     given = rank_folder(verifier, folder / "a.png", folder, verifier.operating_point())
     assert given.point.threshold == 0.0
     older = Verifier.load(tiny_bundle(tmp_path / "older", "embedding").folder, threads=1)

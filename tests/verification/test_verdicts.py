@@ -11,7 +11,7 @@ from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
-from facepairs.verification.verdict import Verdict, expected_matches, verdict_rows
+from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
 
@@ -64,7 +64,6 @@ def test_an_older_bundle_is_balanced_and_says_that_its_errors_are_unknown(older,
     assert (verdict.point.name, verdict.threshold) == ("balanced", 0.5)
     assert verdict.point.describe().startswith("unknown")
     assert "errors" not in verdict.point.to_json()
-    assert expected_matches(verdict.point, 10) is None
 
 
 def test_the_words_of_a_verdict(known):
@@ -99,16 +98,6 @@ def test_a_prior_moves_the_probability_and_is_named(known, photos):
     for prior in (0, 1, -1, 2, math.nan):
         with pytest.raises(BadConfig):
             known.verify(*photos, prior=prior)
-
-
-def test_the_best_of_many_comparisons_has_no_probability(known):
-    best = Verdict.of(known.bundle, 0.8, known.operating_point(), comparisons=600)
-    assert (best.words, best.probability, best.same) == ("match", None, True)
-    assert best.describe_probability() == "none: this is the best of 600 comparisons"
-    expected = best.expected_matches
-    assert expected.expected == pytest.approx(0.6)
-    assert verdict_rows(best)[2] == ("false matches", expected.describe("comparisons"))
-    assert Verdict.of(known.bundle, 0.7, known.operating_point(), comparisons=2).words == "no match"
 
 
 @pytest.mark.parametrize("threshold", [90, 1.1, -1.0001])

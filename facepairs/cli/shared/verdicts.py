@@ -10,7 +10,6 @@ from facepairs.errors import BadData
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
-    from facepairs.faces.align import AlignedFace
     from facepairs.verification.verifier import Verifier
 
 Rows = list[tuple[str, str]]
@@ -40,20 +39,6 @@ def note_source(verifier: "Verifier", json: bool) -> None:
     note = source_note(verifier.bundle, model_name(verifier.bundle))
     if note and not json:
         log(note)
-
-
-def warn_of_face(path: Path, face: "AlignedFace | None", advice: str | None = "") -> None:
-    """Warn of a face that may be the wrong one of several, or is hard to judge.
-
-    Args:
-        path: The photo.
-        face: The face that was compared.
-        advice: How to take another face; None where the user has chosen this one.
-    """
-    if face and (face.faces or 0) > 1 and advice is not None:
-        log(f"warning: {path}: {face.faces} faces: perhaps not the one you mean{advice}")
-    for hint in face.hints if face else ():
-        log(f"warning: {path}: {hint.text}")
 
 
 def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> None:
