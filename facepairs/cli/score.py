@@ -119,8 +119,6 @@ def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> 
         *rows,
         ("failed", f"{report.failed:,}"),
         ("several faces", f"{counted(report.several_faces, 'image')}: the most prominent was used"),
-        *((f"hint: {kind}", counted(images, "image")) for kind, images in report.hints.items()),
-        ("seconds", f"{report.seconds:.1f}"),
         *threshold_rows(point),
         ("probability", f"at {prior}"),
     ]

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
 from facepairs.errors import NotEnough
 from facepairs.gallery.heap import NO_FACE, Heap, HeapFace
+from facepairs.support.words import printable
 from facepairs.verification.linkage import Merges, average_linkage
-from facepairs.verification.pairs_file import printable
 from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99

@@ -33,7 +33,7 @@ from facepairs.gallery.identity import clean_name
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.places import check_output_file, check_output_folder, is_leftover
-from facepairs.verification.pairs_file import printable
+from facepairs.support.words import printable
 
 FACES, PAGE = "faces.csv", "people.html"
 CORRECTIONS, CORRECTED = "corrections.csv", "corrected.csv"

@@ -13,7 +13,7 @@ from facepairs.errors import BadData
 from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
-from facepairs.verification.pairs_file import printable
+from facepairs.support.words import printable
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")

@@ -284,10 +284,10 @@ class Verifier:
         reader = replace(self.reader(), open=PhotoFolder().read)
         scoring = PairScoring(reader, [(os.fspath(path), path) for path in paths], left, right)
         work_done = thread_map(scoring.work, scoring.items(), workers)
-        found = scoring.collect(work_done, strict=errors is None)
+        scores, found = scoring.collect(work_done, strict=errors is None)
         if errors is not None:
-            errors.update({n: str(one.error) for n, one in found.photos.items() if one.error})
-        return found.scores
+            errors.update({n: str(one.error) for n, one in found.items() if one.error})
+        return scores
 
 
 def _name_of(source: object, name: str | None) -> str | None:

@@ -112,7 +112,6 @@ def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):
     assert (rows[2]["left_faces"], rows[2]["right_faces"]) == ("1", "")
     report = json.loads(done.stdout)
     assert report["several_faces"] == 1
-    assert report["hints"]["dark"] == 1
 
 
 def test_two_identical_files_are_named(bundle, drawn, tmp_path):

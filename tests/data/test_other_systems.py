@@ -19,7 +19,7 @@ from facepairs.evaluation.scores import match_pairs, read_scores
 from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
 from facepairs.verification.ranking import rank_folder
-from facepairs.verification.score_list import score_list
+from facepairs.verification.score_list import local_photos, score_list
 from facepairs.verification.verifier import Verifier
 
 NFC, NFD = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
@@ -66,7 +66,8 @@ def test_lists_of_pairs(photos, verifier, tmp_path, name):
     pairs = read_pairs_csv(path, FaceIndex.scan(photos))
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"
-    report = score_list(verifier, path, out, operating_point(verifier.bundle), photos)
+    point = operating_point(verifier.bundle)
+    report = score_list(verifier, path, out, point, local_photos(path, photos))
     assert (report.pairs, report.failed) == (1, 0)
     scores = read_scores(out)
     assert scores.genuine.tolist() == pairs.genuine.tolist()
