@@ -65,12 +65,12 @@ Encrypt = Annotated[
 def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
     from facepairs.gallery.stores import is_database
-    from facepairs.verification.verifier import QuickVerifier, Verifier
+    from facepairs.verification.verifier import Verifier
 
     if not write and not is_database(place) and not Path(place).is_file():
         return Gallery(place)  # names what is missing, before a model is opened
     passphrase = _new_passphrase(place) if encrypt else _ask()
-    verifier = Verifier.load(bundle, threads=1) if write else QuickVerifier.load(bundle)
+    verifier = Verifier.load(bundle, threads=1 if write else None)
     return Gallery(place, verifier, write, passphrase)
 
 

@@ -18,10 +18,7 @@ from facepairs.cli.shared.verdicts import (
 )
 
 if TYPE_CHECKING:
-    from facepairs.bundles.rates import OperatingPoint
     from facepairs.faces.align import AlignedFace
-    from facepairs.verification.verdict import Verdict
-    from facepairs.verification.verifier import QuickVerifier
 
 EXAMPLE = """\b
 Examples:
@@ -61,48 +58,30 @@ def verify(
     3 no verdict: a face of less than 24 pixels, or a model without a threshold.
     """
     from facepairs.bundles.measured import check_prior
+    from facepairs.faces.align import chosen_face
     from facepairs.verification.verdict import verdict_rows
-    from facepairs.verification.verifier import QuickVerifier
+    from facepairs.verification.verifier import Verifier
 
     photos = photo_path(left), photo_path(right)
     if len(face or ()) > 2:
         raise typer.BadParameter("give a number for A, and one for B", param_hint="--face")
     check_prior(prior)
-    verifier = QuickVerifier.load(bundle)
+    verifier = Verifier.load(bundle)
     point = verifier.operating_point(threshold, max_fmr)
-    verdict = _compare(verifier, *photos, point, prior, face)
+    faces = [verifier.detect(photo, every=bool(face)) for photo in photos]
+    first, second = [*(face or ()), 1, 1][:2]
+    a = chosen_face(faces[0], first - 1, left, "face", first=1)
+    b = chosen_face(faces[1], second - 1, right, "face", first=1)
+    verdict = verifier.verify_faces(a, b, point, prior)
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
     _warn_of_face(photos[0], verdict.left, "" if face else "--face 2")
     _warn_of_face(photos[1], verdict.right, "" if face else "--face 1 --face 2")
-    if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
-        log(
-            "warning: by the probability these are more likely two people, but the threshold is so "
-            "low that they pass; for a stricter one: --max-fmr or --threshold"
-        )
     values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     note_source(verifier, json)
     raise typer.Exit(EXIT_CODES[verdict.same])
-
-
-def _compare(
-    verifier: "QuickVerifier",
-    left: Path,
-    right: Path,
-    point: "OperatingPoint",
-    prior: float,
-    numbers: list[int] | None,
-) -> "Verdict":
-    """Compare the most prominent faces, or those of the given numbers."""
-    from facepairs.faces.align import chosen_face
-
-    a, b = [*(numbers or ()), 1, 1][:2]
-    faces = verifier.detect_both(left, right, every=bool(numbers))
-    one = chosen_face(faces[0], a - 1, str(left), "face", first=1)
-    other = chosen_face(faces[1], b - 1, str(right), "face", first=1)
-    return verifier.verify_faces(one, other, point, prior)
 
 
 def _warn_of_face(path: Path, face: "AlignedFace | None", option: str) -> None:

@@ -52,16 +52,10 @@ def source_note(model: Model, name: str) -> str:
     return f"note: errors {known}; on your photos, with facepairs[measure], run: {calibrate}"
 
 
-def describe_scoring(model: Model) -> str:
-    """Return in words what is done with photos to score pairs of them, for displays of progress."""
-    scoring = "embedding" if model.kind == "embedding" else "comparing"
-    return f"finding faces and {scoring}" if model.aligned else scoring
-
-
-def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> Scorer:
-    """Open a model's network; threads and quick as for `BundleScorer`."""
+def open_scorer(model: Model, threads: int | None = None) -> Scorer:
+    """Open a model's network; threads as for `BundleScorer`."""
     if isinstance(model, Bundle):
-        return BundleScorer(model, threads, quick)
+        return BundleScorer(model, threads)
     return EmbedderScorer(model, threads)
 
 

@@ -67,7 +67,6 @@ class OnnxSession:
         network: The network's bytes.
         path: The file that error messages name.
         threads: Threads of one call; None for one per core.
-        quick: Do not optimise the graph: it is open sooner and runs slower.
 
     Attributes:
         network: Its bytes.
@@ -83,21 +82,17 @@ class OnnxSession:
         network: bytes,
         path: Path,
         threads: int | None = None,
-        quick: bool = False,
     ) -> None:
         if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
             raise BadBundle(f"{path}: keeps tensors outside of itself; export it as a single file")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
-        if quick:
-            level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            options.graph_optimization_level = level
         options.log_severity_level = LOG_FATAL_ONLY
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.path, self.network = path, network
         # The bytes and not the file, which may have changed when the session is pickled.
-        self._arguments = (network, path, threads, quick)
+        self._arguments = (network, path, threads)
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 network, options, providers=["CPUExecutionProvider"]
@@ -210,15 +205,14 @@ class BundleScorer(Scorer):
     Args:
         bundle: The network's bundle.
         threads: Threads of one call; None for one per core.
-        quick: Open the network sooner and run it slower: for a pair or two.
 
     Raises:
         BadBundle: As `OnnxSession` does, or the network does not fit the manifest.
     """
 
-    def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
+    def __init__(self, bundle: Bundle, threads: int | None = None) -> None:
         super().__init__(bundle.framing)
-        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads, quick)
+        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads)
         self._bundle = bundle
         self._check_signature()
 

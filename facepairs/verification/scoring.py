@@ -125,7 +125,7 @@ class PairScoring:
         """
         scores = np.full(len(self.left), np.nan, np.float32)
         photos: dict[int, SeenPhoto] = {}
-        progress = console.progress("comparing photos")
+        progress = console.progress("reading photos")
         for batch in work_done:
             for seen in batch.photos.values():
                 if strict and seen.error:

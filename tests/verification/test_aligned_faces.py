@@ -1,7 +1,6 @@
 """A bundle of aligned faces: the same crops for two photos, for many, and after pickling."""
 
 import os
-import pickle
 import subprocess
 import sys
 
@@ -12,8 +11,8 @@ from PIL import Image
 from tiny.bundles import tiny_bundle
 
 from facepairs.choices import PHOTO_CACHE
-from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
-from facepairs.verification.verifier import QuickVerifier, Verifier
+from facepairs.errors import BadImage, NoFace, TooSmallFace
+from facepairs.verification.verifier import Verifier
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
 
@@ -97,8 +96,8 @@ def test_photos_given_as_bytes_are_not_kept(verifier, photos, own_cache):
 def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
     code = f"""
 import sys
-from facepairs.verification.verifier import QuickVerifier
-verifier = QuickVerifier.load({str(verifier.bundle.folder)!r})
+from facepairs.verification.verifier import Verifier
+verifier = Verifier.load({str(verifier.bundle.folder)!r})
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
 heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
 print([name for name in heavy if name in sys.modules])
@@ -114,17 +113,6 @@ print([name for name in heavy if name in sys.modules])
     assert float(score) == pytest.approx(verifier.verify(*photos[:2]).score, abs=1e-5)
     assert heavy == "[]"
     assert not own_cache.exists()
-
-
-def test_a_quick_verifier_is_pickled_and_names_a_bad_network(verifier, photos, tmp_path):
-    folder = verifier.bundle.folder
-    quick = QuickVerifier.load(folder)
-    expected = quick.verify(*photos[:2])
-    assert pickle.loads(pickle.dumps(QuickVerifier.load(folder))).verify(*photos[:2]) == expected
-    bundle = tiny_bundle(tmp_path / "bundle", alignment="landmarks-5")
-    bundle.network_path.write_bytes(bundle.network_path.read_bytes()[:-1] + b"x")
-    with pytest.raises(BadBundle, match="SHA-256"):
-        QuickVerifier.load(bundle.folder).verify(*photos[:2])
 
 
 def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):

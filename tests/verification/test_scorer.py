@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny.bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
 from facepairs.verification.scorer import BundleScorer, pair_scores
 
@@ -168,12 +167,3 @@ def test_external_tensors_in_an_unusual_encoding_are_found(make_bundle):
     network = external_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
     with pytest.raises(BadBundle):
         BundleScorer(make_bundle("embedding", network))
-
-
-def test_a_quickly_opened_network_gives_the_same_scores():
-    crops = np.random.default_rng(4).integers(0, 256, (6, 150, 150, 3), dtype=np.uint8)
-    bundle = Bundle.open(None)
-    slow, quick = (BundleScorer(bundle, quick=quick) for quick in (False, True))
-    assert quick.embed(crops) == pytest.approx(slow.embed(crops), abs=1e-6)
-    given = quick.score_pairs(crops[:3], crops[3:])
-    assert given == pytest.approx(slow.score_pairs(crops[:3], crops[3:]), abs=1e-6)
