@@ -141,7 +141,7 @@ def test_an_extra_is_asked_for_by_each_of_its_packages():
 def test_measure_calibrates_and_evaluates_on_photos(tmp_path):
     environment = link_core(tmp_path / "site", "measure")
     people = ("--people", 8, "--photos", 3)
-    toml = embedder(tmp_path / "copied", align="landmarks", crop=[20, 32])
+    toml = embedder(tmp_path / "copied", align="landmarks", crop=0.625)
     lines = (
         ("data", "synth", "--out", FACES, *people),
         ("data", "synth", "--out", "others", *people, "--seed", 2),
