@@ -151,7 +151,7 @@ class EnrolPhotos:
             face = chosen_face(self.verifier.detect(data, name), photo.position, name)
             return SeenPhoto(name, crop=face.crop), face.hints, face.faces or 1
         other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 0
-        seen = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
+        (seen,) = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
         if seen.error:
             raise seen.error
         assert seen.record

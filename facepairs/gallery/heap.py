@@ -78,7 +78,7 @@ def read_heap(root: Path, verifier: Verifier) -> Heap:
     photos, reader = find_photos(root), verifier.reader()
 
     def read(names: list[str]) -> list[SeenPhoto]:
-        seen = (reader.see_every(name, root / name) for name in names)
+        seen = (reader.see(name, root / name, every=True) for name in names)
         return reader.complete([face for faces in seen for face in faces])
 
     faces: list[HeapFace] = []

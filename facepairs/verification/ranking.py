@@ -181,7 +181,7 @@ def rank_folder(
 
     def best_of(name: str) -> Match | Failure:
         path = folder / name
-        seen = reader.complete(reader.see_every(str(path), path))
+        seen = reader.complete(reader.see(str(path), path, every=True))
         if seen[0].error:
             return Failure(name, str(seen[0].error))
         scores = reader.score([own] * len(seen), seen)

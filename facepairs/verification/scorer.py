@@ -207,33 +207,13 @@ class BundleScorer(Scorer):
         threads: Threads of one call; None for one per core.
 
     Raises:
-        BadBundle: As `OnnxSession` does, or the network does not fit the manifest.
+        BadBundle: As `OnnxSession` does.
     """
 
     def __init__(self, bundle: Bundle, threads: int | None = None) -> None:
         super().__init__(bundle.framing)
         self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads)
         self._bundle = bundle
-        self._check_signature()
-
-    def _check_signature(self) -> None:
-        """Compare inputs and output with the manifest before any image is read."""
-        side, names = self._crop_px, self._bundle.network.inputs
-        inputs, outputs = self._session.inputs, self._session.outputs
-        if set(inputs) != set(names):
-            raise self._misfit(f"its inputs are {sorted(inputs)}, not {sorted(names)}")
-        for name, node in inputs.items():
-            fits = takes_shape(node, [side, side, 3]) and not isinstance(node.shape[0], int)
-            if node.type != "tensor(uint8)" or not fits:
-                raise self._misfit(
-                    f"input {name} is {node.type} {node.shape}, not uint8 [N, {side}, {side}, 3] "
-                    "with N free"
-                )
-        output = outputs.get(self._bundle.network.output)
-        if output is None or output.type != "tensor(float)":
-            types = {name: node.type for name, node in outputs.items()}
-            wanted = self._bundle.network.output
-            raise self._misfit(f"its outputs are {types}, without float {wanted}")
 
     def _misfit(self, problem: str) -> BadBundle:
         return BadBundle(
@@ -276,14 +256,6 @@ class BundleScorer(Scorer):
     def _run(self, *crops: Crop) -> ScoreArray:
         inputs = dict(zip(self._bundle.network.inputs, crops, strict=True))
         return self._session.run(self._bundle.network.output, inputs)
-
-
-def takes_shape(node: Any, sizes: list[int]) -> bool:
-    """Whether a tensor of shape [N, *sizes] fits an input; ONNX names the sizes that are free."""
-    if len(node.shape) != len(sizes) + 1:
-        return False
-    given = zip(node.shape[1:], sizes, strict=True)
-    return all(not isinstance(size, int) or size == wanted for size, wanted in given)
 
 
 def _first_line(error: Exception) -> str:

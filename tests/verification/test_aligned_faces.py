@@ -131,12 +131,12 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
         assert verifier.verify_faces(other, face).score == pytest.approx(expected, abs=1e-5)
     assert len(verifier.detect(tmp_path / "group.png", every=False)) == 1
     reader = verifier.reader()
-    first, again = (reader.see_every("group", tmp_path / "group.png") for _ in range(2))
+    first, again = (reader.see("group", tmp_path / "group.png", every=True) for _ in range(2))
     first = reader.complete(first)
     assert [one.face for one in first] == [one.face for one in again] == [0, 1, 2]
     assert [one.box for one in first] == [one.box for one in again]
     assert all(one.crop is not None for one in again)  # nothing was kept until `complete`
-    known = reader.see_every("group", tmp_path / "group.png")
+    known = reader.see("group", tmp_path / "group.png", every=True)
     assert not any(one.new for one in known)
     if verifier.bundle.kind == "embedding":
         for one, other in zip(first, known, strict=True):
@@ -153,6 +153,6 @@ def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):
 
 def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
     verifier.reader().read([("one", photos[0])])
-    assert not verifier.reader().see("one", photos[0]).new
+    assert not verifier.reader().see("one", photos[0])[0].new
     monkeypatch.setattr("facepairs.faces.photo_record.DETECTOR", "eyes-2")
-    assert verifier.reader().see("one", photos[0]).new
+    assert verifier.reader().see("one", photos[0])[0].new

@@ -119,7 +119,7 @@ FRAME = [CROP_PX, CROP_PX, 3]
 )
 def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network):
     with pytest.raises(BadBundle):
-        BundleScorer(make_bundle("embedding", network()))
+        BundleScorer(make_bundle("embedding", network())).embed(crops(2))
 
 
 def test_outputs_of_another_shape_are_refused(make_bundle):
