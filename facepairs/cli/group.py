@@ -16,7 +16,7 @@ EXAMPLE = """\b
 Examples:
   facepairs group holidays/ people
   facepairs group holidays/ people --gallery known.gallery
-  facepairs group holidays/ faces.csv --precision 0.999 --labels people.csv
+  facepairs group holidays/ people --precision 0.999 --labels labels.csv
 """
 SCHEMA = 1
 
@@ -25,7 +25,7 @@ def group(
     heap: Annotated[Path, Argument(help="Folder of photos, in any folders below it.")],
     out: Annotated[
         Path,
-        Argument(help="Folder to write: person_0001/photo.jpg; or a .csv file, the list alone."),
+        Argument(help="Folder to write: person_0001/photo.jpg."),
     ],
     precision: Annotated[
         float, Option(help="Share of joined pairs of faces that shall show one person.")

@@ -47,8 +47,7 @@ def group(
 
     Args:
         heap: The folder of photos. Nothing in it is changed.
-        out: Folder to write, see `people_folder`; a name that ends in .csv is the list of faces
-            alone, and None nothing.
+        out: Folder to write, see `people_folder`; None for none.
         bundle: A bundle or external embedder whose grouping was measured; None for the included
             model.
         precision: Share of joined pairs of faces that shall show one person, in (0, 1).

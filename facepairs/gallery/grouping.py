@@ -6,7 +6,7 @@ from how many pairs of strangers it may hold, and how many pairs of faces a heig
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, count, groupby
@@ -34,7 +34,6 @@ COLLAGE_FMR = 1e-5
 # falls with the number of people to the power of .22 to .33.
 MIXED_FALLS = 0.3
 SUGGESTED = 100  # pairs of people
-SAME_FACE = 0.25  # overlap with an earlier box; a square of half or twice the area has .5
 Box = tuple[int, int, int]
 FaceKey = tuple[str, Box]
 """The photo, as it is printed, and the box of a face."""
@@ -55,18 +54,6 @@ class Earlier:
     person: dict[FaceKey, str] = field(default_factory=dict)
     refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
     corrections: bytes | None = None
-
-    def keys_of(self, faces: Sequence[HeapFace]) -> list[FaceKey]:
-        """Return each face's key here: the box that it overlaps most, else its own."""
-        boxes: dict[str, list[Box]] = defaultdict(list)
-        for photo, box in dict.fromkeys((*self.person, *self.refused)):
-            boxes[photo].append(box)
-        keys: list[FaceKey] = []
-        for face in faces:
-            photo = printable(face.photo)
-            box = max(boxes[photo], key=lambda one: overlap(face.box, one), default=face.box)
-            keys.append((photo, box if overlap(face.box, box) >= SAME_FACE else face.box))
-        return keys
 
 
 class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,7 +215,7 @@ def group_faces(
     """
     assert errors.grouping is not None
     earlier = earlier or Earlier()
-    keys = earlier.keys_of(heap.faces)
+    keys = [(printable(face.photo), face.box) for face in heap.faces]
     known = sorted({earlier.person[key] for key in keys if key in earlier.person})
     number = {name: at for at, name in enumerate(known)}
     start = np.array([number.get(earlier.person.get(key, ""), -1) for key in keys], np.int64)
@@ -318,16 +305,6 @@ def choose_cut(
         cut=errors.cuts[at],
         measured_on=measured_on,
     )
-
-
-def overlap(one: Box, other: Box) -> float:
-    """Return the area that two squares share, as a part of what they cover together."""
-    sides = [
-        max(0, min(one[at] + one[2], other[at] + other[2]) - max(one[at], other[at]))
-        for at in (0, 1)
-    ]
-    shared = sides[0] * sides[1]
-    return shared / max(1, one[2] ** 2 + other[2] ** 2 - shared)
 
 
 def _names(label: Ints, known: dict[int, str], taken: frozenset[str]) -> tuple[str, ...]:

@@ -65,14 +65,6 @@ def test_earlier_people_stay_and_new_photos_join_them():
     assert groups.person[5] == groups.person[6] == "person_0001"
 
 
-def test_a_face_that_is_found_a_little_elsewhere_keeps_its_name():
-    heap = heap_of([0, 1, 2], ["a.jpg", "a.jpg", "b.jpg"])  # boxes 10 0 8, 20 0 8, 10 0 8
-    earlier = Earlier(
-        {("a.jpg", (11, 1, 8)): "Ann", ("a.jpg", (19, 0, 9)): "Bob", ("b.jpg", (30, 0, 8)): "Cy"}
-    )
-    assert group_faces(heap, ERRORS, earlier=earlier).person == ("Ann", "Bob", "")
-
-
 def test_people_who_get_one_name_become_one():
     heap = heap_of([0, 0, 1, 1, 2, 2])
     groups = group_faces(heap, ERRORS)
