@@ -64,11 +64,8 @@ Encrypt = Annotated[
 
 def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
-    from facepairs.gallery.stores import is_database
     from facepairs.verification.verifier import Verifier
 
-    if not write and not is_database(place) and not Path(place).is_file():
-        return Gallery(place)  # names what is missing, before a model is opened
     passphrase = _new_passphrase(place) if encrypt else _ask()
     verifier = Verifier.load(bundle, threads=1 if write else None)
     return Gallery(place, verifier, write, passphrase)
@@ -190,9 +187,6 @@ def identify(
     with _open(gallery, bundle) as known:
         found = known.identify_faces(path, max_fpir, threshold)
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
-    if found[0].same_photo is not None:
-        name = found[0].same_photo
-        log(f"warning: this very photo is enrolled as {name}: that it matches says nothing")
     _warn_of_faces(path, found)
     if json:
         print_json({**_faces_json(found), **values})
@@ -254,8 +248,8 @@ def _print_faces(found: "list[Identification]") -> None:
 def list_people(gallery: Place, json: Json = False) -> None:
     """List everybody in the gallery: photos, date, and when they are forgotten.
 
-    Checks that the gallery is as it was written, and that nobody else may read its file: exit code
-    1 if something is wrong, 2 if it cannot be opened.
+    Checks that a file is sound, and that nobody else may read it: exit code 1 if something is
+    wrong, 2 if it cannot be opened.
     """
     from facepairs.gallery.gallery import Gallery
 

@@ -1,6 +1,5 @@
 """`Gallery`: enrol people once, then ask who a photo shows."""
 
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +31,6 @@ from facepairs.gallery.stores.base import NewPhoto, Person, now_s
 from facepairs.gallery.vectors import Compare, Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support import console
-from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
@@ -358,7 +356,7 @@ class Gallery:
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
         faces = find()
         rows = verifier.scorer.embed(np.stack([face.crop for face in faces]))
-        errors, same_photo = verifier.bundle.errors, self.enrolled_as(photo)
+        errors = verifier.bundle.errors
         return [
             Identification(
                 candidates=best_candidates(vectors, vectors.best(row, self.compare), point, top),
@@ -368,21 +366,9 @@ class Gallery:
                 photos=len(vectors),
                 impostor_pairs=errors.impostor_pairs if errors else None,
                 face=face,
-                same_photo=same_photo,
             )
             for face, row in zip(faces, rows, strict=True)
         ]
-
-    def enrolled_as(self, photo: ImageSource) -> str | None:
-        """Return who this very photo is enrolled as: that it matches them says nothing.
-
-        Paths and bytes can be told; None for other kinds.
-        """
-        if isinstance(photo, str | os.PathLike):
-            return self.store.owner(bytes.fromhex(file_sha256(Path(photo))))
-        if isinstance(photo, bytes):
-            return self.store.owner(hashlib.sha256(photo).digest())
-        return None
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""

@@ -36,7 +36,6 @@ class Identification:
         photos: Number of their photos.
         impostor_pairs: Number of pairs that the errors were measured on; None without errors.
         face: The face that was compared; of several, the most prominent.
-        same_photo: Who is enrolled with this very file; None for a new photo.
     """
 
     candidates: tuple[Candidate, ...]
@@ -46,7 +45,6 @@ class Identification:
     photos: int
     impostor_pairs: int | None
     face: AlignedFace
-    same_photo: str | None = None
 
     @property
     def known(self) -> bool | None:
@@ -111,7 +109,6 @@ class Identification:
             "max_fpir": self.max_fpir,
             "fpir": msgspec.to_builtins(self.fpir),
             "impostor_pairs": self.impostor_pairs,
-            "same_photo": self.same_photo,
             "face": self.face.to_json(),
             "operating_point": self.point.to_json(),
         }

@@ -217,7 +217,6 @@ class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_fpir: float | None
     fpir: Rate | None
     impostor_pairs: int | None
-    same_photo: str | None
     operating_point: OperatingPoint
     face: FaceResult
     model: str

@@ -56,7 +56,7 @@ def test_a_visitor_whose_time_is_over_is_enrolled_again(tmp_path, verifier, phot
     visitor = photos / "P0" / "0.png"
     with Gallery(tmp_path / "g", verifier, write=True) as gallery:
         gallery.add("Visitor", [visitor], forget_after=1e-9, any_quality=True)
-        assert (gallery.enrolled_as(visitor), gallery.people()) == (None, [])
+        assert gallery.people() == []
         with pytest.raises(NotEnrolled):
             gallery.remove("Visitor")
         gallery.add("Visitor", [visitor], forget_after=1e-9, any_quality=True)
@@ -259,14 +259,6 @@ def test_an_open_gallery_sees_what_others_change(gallery, verifier, tmp_path):
     for one in (reader, gallery):
         assert one.identify(probe, threshold=0.9999).name is None
     reader.close()
-
-
-def test_the_same_file_is_no_evidence(gallery, photos):
-    found = gallery.identify(photos / "P1" / "0.png", threshold=0.9)
-    assert found.same_photo == "P1"
-    assert found.candidates[0].score <= 1  # rounded embeddings are a little too long
-    data = (photos / "P1" / "0.png").read_bytes()
-    assert gallery.identify(data, threshold=0.9).same_photo == "P1"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])

@@ -155,7 +155,6 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
         for position in (0, 1)
     ]
     assert [one["candidates"][0]["name"] for one in answers] == ["Ann O'Neil/Müller", "Ben"]
-    assert answers[1]["same_photo"] == "Ben"
     assert answers[1]["description"][0] == ["person", "Ben"]
     error = ask("POST", "/v1/people", 422, data={"name": " "}, files=photo[:1])
     assert error["error"]["kind"] == "config"

@@ -104,7 +104,8 @@ class SqliteStore(GalleryStore):
     def _rows(self, query: str) -> Iterator[Any]:
         return self._database.execute(query)
 
-    def _faults(self) -> list[str]:
+    def problems(self) -> list[str]:
+        """Return what SQLite finds damaged, or that others may read the file."""
         with self._errors_named():
             found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
         found = [] if found == ["ok"] else found

@@ -156,7 +156,6 @@ def test_several_connections_may_make_it_at_once(url):
 def test_what_others_wrote_into_the_tables_is_found(postgres, store, url):
     database = database_of(url)
     postgres.run_sql("UPDATE facepairs.photos SET vector = '\\x0102' WHERE name = 'Ann'", database)
-    assert store.problems() == ["a photo of Ann is not what was written"]
     with pytest.raises(BadGallery):
         store.load()
     postgres.run_sql("UPDATE facepairs.state SET version = 99", database)
