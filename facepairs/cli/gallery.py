@@ -19,7 +19,7 @@ from facepairs.cli.shared.output import (
     print_result,
     print_rows,
 )
-from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, photo_path
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH
 from facepairs.errors import FacepairsError
 from facepairs.support.words import counted
 
@@ -119,12 +119,11 @@ def add(
     """
     if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
         raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
-    paths = [] if name is None else [photo_path(photo) for photo in photos]
     with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
         if name is None:
             enrolment = known.add_folder(photos[0], forget_after, any_quality)
         else:
-            enrolment = known.add(name, paths, forget_after, any_quality)
+            enrolment = known.add(name, photos, forget_after, any_quality)
         _print_enrolment(known, enrolment, json)
 
 
@@ -183,11 +182,10 @@ def identify(
     such as no face, 3 no verdict: only faces of less than 24 pixels, or a model without known
     errors. In JSON, `faces` lists all faces, with numbers from 1 for the most prominent.
     """
-    path = photo_path(photo)
     with _open(gallery, bundle) as known:
-        found = known.identify_faces(path, max_fpir, threshold)
+        found = known.identify_faces(photo, max_fpir, threshold)
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
-    _warn_of_faces(path, found)
+    _warn_of_faces(photo, found)
     if json:
         print_json({**_faces_json(found), **values})
     elif len(found) == 1:
@@ -198,7 +196,7 @@ def identify(
     raise typer.Exit(EXIT_CODES[is_known])
 
 
-def _warn_of_faces(path: Path, found: "list[Identification]") -> None:
+def _warn_of_faces(path: str, found: "list[Identification]") -> None:
     several = len(found) > 1
     log_first(
         [

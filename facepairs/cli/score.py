@@ -18,7 +18,7 @@ from facepairs.cli.shared.options import (
     path,
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
-from facepairs.cli.shared.verdicts import SCHEMA, Rows, note_source, threshold_rows
+from facepairs.cli.shared.verdicts import SCHEMA, Rows, threshold_rows
 from facepairs.support.places import is_stream
 from facepairs.support.words import counted
 
@@ -82,7 +82,6 @@ def score(
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
     rows = _report_rows(report, point, describe_prior(prior))
     print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
-    note_source(verifier, json)
     sidecar = "" if is_stream(out) else f", and where the scores come from: {out}.json"
     log(f"written: {out}{sidecar}")
     raise typer.Exit(NEGATIVE if report.failed else OK)

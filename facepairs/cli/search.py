@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
@@ -20,12 +20,9 @@ from facepairs.cli.shared.verdicts import (
     MATCH,
     SCHEMA,
     Rows,
-    note_source,
-    photo_path,
     threshold_rows,
     warn_of_known,
 )
-from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -36,7 +33,7 @@ MAX_FAILURES_SHOWN = 5
 EXAMPLE = """\b
 Examples:
   facepairs search a.jpg photos/
-  facepairs search a.jpg photos/ --out matches.csv
+  facepairs search a.jpg photos/ --json > matches.json
 """
 
 
@@ -45,42 +42,32 @@ def search(
     folder: Annotated[Path, Argument(help="Folder of photos, searched in full depth.")],
     bundle: Bundle = "default",
     threshold: Threshold = None,
-    out: Annotated[
-        Path | None, Option(help="CSV file to write, with all photos; 20 are printed.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Find a person in a folder of photos.
 
-    The best matches come first. The most prominent face of A is compared with every face that is
-    found; of each photo, the most similar face counts. Small faces of large group photos may be
-    missed. The more faces, the more strangers match by chance: the result says how many to expect,
-    and unless a threshold is given, it is raised until at most one is expected.
+    The best matches come first: 20 are printed, all with --json. The most prominent face of A is
+    compared with every face that is found; of each photo, the most similar face counts. Small faces
+    of large group photos may be missed. The more faces, the more strangers match by chance: the
+    result says how many to expect, and unless a threshold is given, it is raised until at most one
+    is expected.
 
     Exit codes: 0 done, 1 done but some photos could not be used, 2 an error.
     """
     from facepairs.verification.ranking import rank_folder
     from facepairs.verification.verifier import Verifier
 
-    path = photo_path(photo)
-    if out is not None:
-        check_output_file(out)
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
-    ranking = rank_folder(verifier, path, folder, point)
-    if out is not None:
-        ranking.write(out)
+    ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
     for line in _ranking_warnings(ranking):
         log(line)
     values = {"folder": str(folder), "model": bundle, "schema": SCHEMA}
-    print_result(json, {**ranking.to_json(MAX_SHOWN), **values}, _ranking_rows(ranking))
+    print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
         print()
         print_rows(_ranking_table(ranking))
-    note_source(verifier, json)
-    if out is not None:
-        log(f"written: {out}")
     raise typer.Exit(NEGATIVE if ranking.failed else OK)
 
 
@@ -118,7 +105,7 @@ def _ranking_warnings(ranking: "Ranking") -> Iterator[str]:
     for _, error in ranking.failed[:MAX_FAILURES_SHOWN]:
         yield f"  {error}"
     if failed > MAX_FAILURES_SHOWN:
-        yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json and --out list them all"
+        yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json lists them all"
 
 
 def _match(one: "Match") -> str:

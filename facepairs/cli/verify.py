@@ -12,8 +12,6 @@ from facepairs.cli.shared.output import log, print_result
 from facepairs.cli.shared.verdicts import (
     EXIT_CODES,
     SCHEMA,
-    note_source,
-    photo_path,
     warn_of_known,
 )
 
@@ -62,7 +60,7 @@ def verify(
     from facepairs.verification.verdict import verdict_rows
     from facepairs.verification.verifier import Verifier
 
-    photos = photo_path(left), photo_path(right)
+    photos = Path(left), Path(right)
     if len(face or ()) > 2:
         raise typer.BadParameter("give a number for A, and one for B", param_hint="--face")
     check_prior(prior)
@@ -80,7 +78,6 @@ def verify(
     _warn_of_face(photos[1], verdict.right, "" if face else "--face 1 --face 2")
     values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
-    note_source(verifier, json)
     raise typer.Exit(EXIT_CODES[verdict.same])
 
 

@@ -178,7 +178,6 @@ class ModelResult(Struct, frozen=True, kw_only=True):
     label: Annotated[str, Meta(description="The operating point in words.")]
     description: Annotated[str, Meta(description="Its errors in words.")]
     curve: ErrorTable | None
-    note: str
 
 
 class PeopleResult(Struct, frozen=True):

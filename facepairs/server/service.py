@@ -12,7 +12,7 @@ from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
-from facepairs.verification.loading import model_name, source_note
+from facepairs.verification.loading import model_name
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
@@ -54,7 +54,6 @@ class Service:
             label=point.label,
             description=point.describe(),
             curve=bundle.errors,
-            note=source_note(bundle, self._model),
         )
 
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:

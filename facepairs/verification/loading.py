@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
-from facepairs.support.words import command_line
 from facepairs.verification.embedders.embedder import (
     EMBEDDER,
     ExternalEmbedder,
@@ -41,15 +40,6 @@ def model_name(model: Model) -> str:
     if isinstance(model, Bundle):
         return DEFAULT if model.folder == FOLDER else str(model.folder)
     return str(model.folder if model.path.name == EMBEDDER else model.path)
-
-
-def source_note(model: Model, name: str) -> str:
-    """Return how to measure errors on one's own photos; "" where they are."""
-    if model.errors is not None and name != DEFAULT:
-        return ""
-    known = "are not known for this model" if model.errors is None else "were measured on LFW"
-    calibrate = command_line("calibrate", name, "photos/", "--out", "mine")
-    return f"note: errors {known}; on your photos, with facepairs[measure], run: {calibrate}"
 
 
 def open_scorer(model: Model, threads: int | None = None) -> Scorer:

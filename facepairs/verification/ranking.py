@@ -1,6 +1,5 @@
 """`search`: the faces of a folder's photos by their similarity to one face, best first."""
 
-import csv
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,8 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
 from facepairs.support import console
-from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
-from facepairs.support.words import printable
 from facepairs.verification.verifier import Verifier
-
-COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")
 
 
 class Match(NamedTuple):
@@ -110,8 +105,8 @@ class Ranking:
             "people look alike"
         )
 
-    def to_json(self, top: int) -> dict[str, Any]:
-        """Return a plain dict: the `top` best photos, counts, and everything that failed."""
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict: counts, all photos, and everything that failed."""
         return {
             "photo": str(self.photo),
             "compared": len(self.compared),
@@ -121,29 +116,9 @@ class Ranking:
             "expected_false_matches": self.expected and self.expected[0],
             "expected_false_matches_interval": self.expected and list(self.expected[1:]),
             "operating_point": self.point.to_json(),
-            "photos": [match._asdict() for match in self.compared[:top]],
+            "photos": [match._asdict() for match in self.compared],
             "failed": [failure._asdict() for failure in self.failed],
         }
-
-    def write(self, out: Path) -> None:
-        """Write a row for each photo as CSV (COLUMNS), whole or not at all.
-
-        `left` is the photo, `right` a path below the folder; best first, failures last.
-
-        Raises:
-            BadData: `out` cannot be written.
-        """
-        photo = printable(str(self.photo))
-        with atomic_file(out) as handle:
-            writer = csv.writer(handle)
-            writer.writerow(COLUMNS)
-            for one in self.compared:
-                match = None if one.match is None else int(one.match)
-                box = " ".join(map(str, one.box or ()))
-                cells = (one.score, match, int(one.same_content), box, one.faces, "")
-                writer.writerow((photo, printable(one.path), *cells))
-            for path, error in self.failed:
-                writer.writerow((photo, printable(path), *[""] * 5, printable(error)))
 
 
 def rank_folder(

@@ -129,7 +129,6 @@ def test_the_model_tells_its_errors(ask):
     assert model["curve"]["thresholds"] == list(bundle.errors.thresholds)
     assert (model["gallery"], model["max_bytes"]) == ("write", 10 << 20)
     assert model["description"]
-    assert model["note"]
 
 
 def test_people_are_enrolled_identified_and_forgotten(ask, people, group):

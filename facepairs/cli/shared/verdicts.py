@@ -1,12 +1,10 @@
 """What the commands that compare faces share: their photos, notes, and the row of the threshold."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from facepairs.cli.shared.output import NEGATIVE, OK, UNDECIDED, log
-from facepairs.errors import BadData
 
 if TYPE_CHECKING:
     from facepairs.bundles.rates import OperatingPoint
@@ -16,29 +14,6 @@ Rows = list[tuple[str, str]]
 SCHEMA = 3
 EXIT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
 MATCH = {True: "yes", False: "no", None: ""}
-
-
-def photo_path(word: str) -> Path:
-    """Return the path of a photo; raise BadData for what is none but is often tried."""
-    if word == "-":
-        raise BadData("-: standard input is not read; save the photo and give its file")
-    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", word):
-        raise BadData(f"{word}: not a file of this machine; download the photo and give its file")
-    if Path(word).is_dir():
-        raise BadData(
-            f"{word}: a folder; give a photo, or look for a person in all photos of the folder: "
-            f"facepairs search A.jpg {word}"
-        )
-    return Path(word)
-
-
-def note_source(verifier: "Verifier", json: bool) -> None:
-    """Tell people, not programs, how to have errors that were measured on photos like theirs."""
-    from facepairs.verification.loading import model_name, source_note
-
-    note = source_note(verifier.bundle, model_name(verifier.bundle))
-    if note and not json:
-        log(note)
 
 
 def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> None:
