@@ -114,8 +114,7 @@ def add(
 
     Several photos, in different light and on different days, make errors rarer. A photo that is
     enrolled already is skipped, so an interrupted run goes on when it is started again. Photos
-    without a usable face are listed, and the exit code is then 1. A warning says if somebody else
-    in the gallery looks the same.
+    without a usable face are listed, and the exit code is then 1.
     """
     if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
         raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
@@ -129,7 +128,7 @@ def add(
 
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
     """Print what became of photos, and exit with 1 if some were refused."""
-    lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
+    lines = []
     for one in enrolment.refused:
         flags = (f"--{name.replace('_', '-')}" for name in one.arguments)
         lines.append(f"not enrolled: {FacepairsError(one.error).with_names(flags)}")

@@ -16,7 +16,7 @@ from facepairs.verification.photos import FaceInPhoto, PhotoReader, SeenPhoto
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
-DEFAULT_FPIR = 0.01  # also the share of new people for whom the warning is false
+DEFAULT_FPIR = 0.01
 POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 """Hints for which a photo is not enrolled: every later comparison would suffer from it."""
 
@@ -30,22 +30,6 @@ class Refused(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...] = ()
 
 
-class Resemblance(msgspec.Struct, frozen=True):
-    """A photo that was enrolled, although somebody else in the gallery matches it."""
-
-    person: str
-    photo: str
-    other: str
-    score: float
-
-    def describe(self) -> str:
-        """Return a warning in words."""
-        return (
-            f"{self.photo}: already enrolled as {self.other}? score {self.score:.4f} (enrolled as "
-            f"{self.person})"
-        )
-
-
 @dataclass
 class Enrolment:
     """What became of some photos.
@@ -57,7 +41,6 @@ class Enrolment:
         other_faces: Number of photos of which another face than the most prominent one fits the
             folder, and was used.
         refused: Photos that cannot be used, or are enrolled for somebody else.
-        resemblances: Added photos that match somebody else.
     """
 
     enrolled: int = 0
@@ -65,7 +48,6 @@ class Enrolment:
     several_faces: int = 0
     other_faces: int = 0
     refused: list[Refused] = field(default_factory=list)
-    resemblances: list[Resemblance] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict."""

@@ -21,20 +21,19 @@ from facepairs.gallery.enrol import (
     Photo,
     ReadPhoto,
     Refused,
-    Resemblance,
     note_known,
 )
 from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
-from facepairs.gallery.vectors import Compare, Vectors
+from facepairs.gallery.vectors import Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
-from facepairs.verification.loading import Model, model_name
+from facepairs.verification.loading import Model, compares_by_cosine, model_name
 from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier
 
@@ -120,10 +119,10 @@ class Gallery:
     def check_model(self, model: Model) -> None:
         """Raise an error for a model without embeddings, or another than made the gallery."""
         name = model_name(model)
-        if model.kind != "embedding":
+        if not compares_by_cosine(model):
             raise BadBundle(
-                f"{name}: scores pairs and has no embeddings, which a gallery keeps; use a model "
-                "such as siamese"
+                f"{name}: a gallery needs a model that compares embeddings by their cosine, such "
+                "as the included one"
             )
         made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
@@ -271,18 +270,7 @@ class Gallery:
                 continue
             enrolment.enrolled += 1
             enrolment.several_faces += photo.faces > 1
-            if other := self._resembled(vectors, row):
-                enrolment.resemblances.append(Resemblance(row.person, photo.photo, *other))
             vectors.append([row.person], row.vector[None])
-
-    def _resembled(self, vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:
-        """Return who else matches a new photo, and the score."""
-        errors = self.verifier.bundle.errors
-        other = vectors.best_other(row.person, row.vector, self.compare)
-        if errors is None or other is None:
-            return None
-        is_match = other[1] >= errors.threshold_for(DEFAULT_FPIR / len(vectors))
-        return other if is_match else None
 
     def identify(
         self,
@@ -359,7 +347,7 @@ class Gallery:
         errors = verifier.bundle.errors
         return [
             Identification(
-                candidates=best_candidates(vectors, vectors.best(row, self.compare), point, top),
+                candidates=best_candidates(vectors, vectors.best(row), point, top),
                 point=point,
                 max_fpir=max_fpir,
                 people=len(vectors.people),
@@ -404,12 +392,6 @@ class Gallery:
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors
-
-    @cached_property
-    def compare(self) -> Compare | None:
-        """How embeddings are scored; None for the dot product."""
-        cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
-        return None if cosine else self.verifier.compare
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.faces.hints import Hint
-from facepairs.gallery.enrol import Refused, Resemblance
+from facepairs.gallery.enrol import Refused
 from facepairs.gallery.identification import Candidate
 from facepairs.gallery.stores.base import Person
 
@@ -193,7 +193,6 @@ class EnrolResult(Struct, frozen=True):
     known: int
     several_faces: int
     refused: list[Refused]
-    resemblances: list[Resemblance]
     people: int
     photos: int
 

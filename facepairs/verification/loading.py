@@ -42,6 +42,11 @@ def model_name(model: Model) -> str:
     return str(model.folder if model.path.name == EMBEDDER else model.path)
 
 
+def compares_by_cosine(model: Model) -> bool:
+    """Return whether a model has embeddings, and their score is the cosine."""
+    return model.kind == "embedding" and getattr(model, "distance", "cosine") == "cosine"
+
+
 def open_scorer(model: Model, threads: int | None = None) -> Scorer:
     """Open a model's network; threads as for `BundleScorer`."""
     if isinstance(model, Bundle):

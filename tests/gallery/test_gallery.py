@@ -212,16 +212,6 @@ def test_photos_are_judged_before_they_are_enrolled(tmp_path, verifier, photos):
         assert [one.name for one in gallery.people()] == ["Ann"]
 
 
-def test_somebody_who_looks_like_another_is_warned_of(tmp_path, verifier):
-    with Gallery(tmp_path / "g", verifier, write=True) as gallery:
-        assert not gallery.add("Ann", [save(tmp_path / "a.png", 3)], any_quality=True).resemblances
-        done = gallery.add("New", [save(tmp_path / "b.png", 3, 50)], any_quality=True)
-        (one,) = done.resemblances
-        assert (one.person, one.other) == ("New", "Ann")
-        assert "already enrolled as Ann?" in one.describe()
-        assert done.to_json()["resemblances"][0]["other"] == "Ann"
-
-
 def test_another_model_is_noticed_once_somebody_enrols(verifier, photos, tmp_path):
     changes = {**AMONG_LOOKALIKES, "alignment": "landmarks-5"}
     other = Verifier.load(tiny_bundle(tmp_path / "other", **changes).folder)
