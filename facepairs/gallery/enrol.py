@@ -67,11 +67,12 @@ class Photo(NamedTuple):
 
 
 class ReadPhoto(NamedTuple):
-    """A photo after it was read: with a problem, or with its embedding (or known before)."""
+    """A photo after it was read: with a problem, with who is enrolled with it, or an embedding."""
 
     person: str
     photo: str
     digest: bytes = b""
+    owner: str | None = None
     vector: ScoreArray | None = None
     faces: int = 1
     problem: BadImage | None = None
@@ -84,13 +85,13 @@ class EnrolPhotos:
 
     Attributes:
         verifier: Its network embeds.
-        is_known: Tells whether the photo of a SHA-256 is enrolled, so that it need not be read.
+        owner: Returns who is enrolled with the photo of a SHA-256, which then need not be read.
         any_quality: Take photos that are hard to judge, too.
         put_off: Do not choose among several faces yet.
     """
 
     verifier: Verifier
-    is_known: Callable[[bytes], object]
+    owner: Callable[[bytes], str | None]
     any_quality: bool = False
     put_off: bool = False
 
@@ -111,8 +112,9 @@ class EnrolPhotos:
         result, nothing = ReadPhoto(person, name), SeenPhoto(name)
         try:
             data = read_checked(source, content_of, name)
-            result = result._replace(digest=hashlib.sha256(data).digest())
-            if self.is_known(result.digest):
+            digest = hashlib.sha256(data).digest()
+            result = result._replace(digest=digest, owner=self.owner(digest))
+            if result.owner is not None:
                 return result, nothing
             seen, hints, faces = self._see(reader, data, photo)
             if self.put_off and faces > 1:
@@ -143,7 +145,7 @@ class EnrolPhotos:
         return seen, seen.record.hints, len(seen.record.faces or ()) or 1
 
 
-def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str | None) -> None:
+def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
     """Note a photo that is enrolled already; `owner` is who is enrolled with it."""
     if owner == photo.person:
         enrolment.known += 1
@@ -152,6 +154,4 @@ def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str | None) -> Non
         f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
         f"remove {owner} and enrol their other photos again"
     )
-    if owner is None:
-        error = f"{photo.photo}: its time was over at this moment; enrol it again"
     enrolment.refused.append(Refused(photo.person, photo.photo, error))

@@ -250,21 +250,22 @@ class Gallery:
         self, batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
     ) -> None:
         """Store a batch, and note what became of it."""
-        new: list[tuple[ReadPhoto, NewPhoto]] = []
+        new: list[ReadPhoto] = []
+        rows: list[NewPhoto] = []
         for photo in batch:
             if problem := photo.problem:
                 reason = problem.message, problem.arguments
                 enrolment.refused.append(Refused(photo.person, photo.photo, *reason))
-            elif photo.vector is None:
-                note_known(enrolment, photo, self.store.owner(photo.digest))
-            else:
-                new.append((photo, NewPhoto(photo.person, photo.digest, photo.vector)))
+            elif photo.owner is not None:
+                note_known(enrolment, photo, photo.owner)
+            elif photo.vector is not None:
+                new.append(photo)
+                rows.append(NewPhoto(photo.person, photo.digest, photo.vector))
         if not new:
             return
-        self._set_model(len(new[0][1].vector))
+        self._set_model(len(rows[0].vector))
         vectors = self.vectors()
-        owners = self.store.put([row for _, row in new], forget_after)
-        for (photo, row), owner in zip(new, owners, strict=True):
+        for photo, row, owner in zip(new, rows, self.store.put(rows, forget_after), strict=True):
             if owner is not None:
                 note_known(enrolment, photo, owner)
                 continue

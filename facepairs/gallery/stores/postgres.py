@@ -170,10 +170,6 @@ class PostgresStore(GalleryStore):
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
             raise BadGallery(f"{self.place}: {_reason(error)}; use a role that may do it") from None
-        except (errors.LockNotAvailable, errors.SerializationFailure):
-            raise BadGallery(f"{self.place}: in use by another process; try again") from None
-        except errors.DiskFull:
-            raise BadGallery(f"{self.place}: no space left; free some and try again") from None
         except psycopg.OperationalError as error:
             raise BadGallery(
                 f"{self.place}: the database cannot be used ({_reason(error)}); check that it "

@@ -123,14 +123,11 @@ class SqliteStore(GalleryStore):
             raise BadGallery(
                 f"cannot write {self.path}: {error.strerror}; choose another"
             ) from None
+        except sqlite3.OperationalError as error:  # busy, full, read-only, …
+            raise BadGallery(
+                f"{self.path}: {error}; try again, or give a file that can be written"
+            ) from None
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise BadGallery(f"{self.path}: in use by another process; try again") from None
-            if code == sqlite3.SQLITE_FULL:
-                raise BadGallery(f"{self.path}: no space left; free some and try again") from None
-            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-                raise BadGallery(f"{self.path}: {error}; give a file that can be written") from None
             raise self._damaged(error) from None
         except (ValueError, TypeError) as error:  # what was read has another form or length
             raise self._damaged(error) from None
