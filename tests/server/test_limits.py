@@ -25,7 +25,7 @@ STATUSES = (200, 400, 413, 415, 422)
 def small(people: list[Path]) -> Iterator[tuple[LiveServer, httpx.Client]]:
     """A server of one worker that takes photos of one MB."""
     with (
-        live_server("--rate", 0, "--workers", 1, "--max-mb", 1) as server,
+        live_server("--workers", 1, "--max-mb", 1) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
     ):
         yield server, client
@@ -124,7 +124,7 @@ def test_all_hostile_files_end_in_answers_and_leave_memory_bounded(people):
     good = people[0].read_bytes()
     files = list(hostile.hostile_files(0, mutants=70))
     assert len(files) > 2000
-    with live_server("--rate", 0, "--max-mb", 100) as server:
+    with live_server("--max-mb", 100) as server:
         with httpx.Client(base_url=server.url, timeout=120) as client:
             statuses = check_hostile(client, files, good)
             assert set(statuses) == set(STATUSES) - {400}
