@@ -162,7 +162,7 @@ def test_leftovers_of_systems_are_neither_people_nor_photos(photos, verifier, tm
     assert (list(index.people), len(index), index.skipped) == (["@ann", "Ann"], 2, ())
     assert len(index.leftovers) == len(LEFTOVERS) + 5
     assert index.without([0]).leftovers == index.leftovers
-    report = check_dataset(tmp_path, labels=False)
+    report = check_dataset(tmp_path)
     (found,) = [one for one in report.findings if one.kind == "leftover"]
     assert (found.severity, len(found.paths)) == ("note", len(LEFTOVERS) + 5)
     ranking = rank_folder(verifier, photos / "Ann" / "2.jpg", tmp_path)
