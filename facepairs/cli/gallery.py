@@ -137,22 +137,12 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
     rows = [
         ("enrolled", counted(enrolment.enrolled, "photo")),
         ("already there", f"{enrolment.known:,}"),
-        ("several faces", _several_faces(enrolment)),
         ("not enrolled", f"{len(enrolment.refused):,}"),
         ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
     ]
     values = {"gallery": gallery.place, "people": people, "photos": photos, "schema": SCHEMA}
     print_result(json, {**enrolment.to_json(), **values}, rows)
     raise typer.Exit(NEGATIVE if enrolment.refused else OK)
-
-
-def _several_faces(enrolment: "Enrolment") -> str:
-    """Return how many photos show several faces, and which of them were enrolled."""
-    if not enrolment.several_faces:
-        return "0"
-    fitting = f", in {enrolment.other_faces:,} another that fits the person's other photos"
-    other = fitting if enrolment.other_faces else ""
-    return f"{enrolment.several_faces:,}: the most prominent was enrolled{other}"
 
 
 @app.command(

@@ -37,16 +37,11 @@ class Enrolment:
     Attributes:
         enrolled: Number of photos that were added.
         known: Number of photos that were enrolled for the same person before.
-        several_faces: Number of added photos with several faces.
-        other_faces: Number of photos of which another face than the most prominent one fits the
-            folder, and was used.
         refused: Photos that cannot be used, or are enrolled for somebody else.
     """
 
     enrolled: int = 0
     known: int = 0
-    several_faces: int = 0
-    other_faces: int = 0
     refused: list[Refused] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +69,6 @@ class ReadPhoto(NamedTuple):
     digest: bytes = b""
     owner: str | None = None
     vector: ScoreArray | None = None
-    faces: int = 1
     problem: BadImage | None = None
     put_off: bool = False
 
@@ -116,24 +110,24 @@ class EnrolPhotos:
             result = result._replace(digest=digest, owner=self.owner(digest))
             if result.owner is not None:
                 return result, nothing
-            seen, hints, faces = self._see(reader, data, photo)
-            if self.put_off and faces > 1:
+            seen, hints = self._see(reader, data, photo)
+            if self.put_off and seen.record and len(seen.record.found) > 1:
                 return result._replace(put_off=True), nothing
             poor = [hint.text for hint in hints if hint.kind in POOR]
             if poor and not self.any_quality:
                 raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo", "any_quality")
         except BadImage as error:
             return result._replace(problem=error.kept()), nothing
-        return result._replace(faces=faces), seen
+        return result, seen
 
     def _see(
         self, reader: PhotoReader, data: bytes, photo: Photo
-    ) -> tuple[SeenPhoto, tuple[Hint, ...], int]:
-        """Return what is seen of a photo, its hints, and how many faces it shows."""
+    ) -> tuple[SeenPhoto, tuple[Hint, ...]]:
+        """Return what is seen of a photo, and its hints."""
         name = photo.name
         if photo.position is not None:
             face = chosen_face(self.verifier.detect(data, name), photo.position, name)
-            return SeenPhoto(name, crop=face.crop), face.hints, face.faces or 1
+            return SeenPhoto(name, crop=face.crop), face.hints
         other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 0
         (seen,) = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
         if seen.error:
@@ -141,8 +135,8 @@ class EnrolPhotos:
         assert seen.record
         if other:
             hints = face_hints(open_photo(data, name), known_face(seen.record, other, name))
-            return seen, hints, len(seen.record.found)
-        return seen, seen.record.hints, len(seen.record.faces or ()) or 1
+            return seen, hints
+        return seen, seen.record.hints
 
 
 def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:

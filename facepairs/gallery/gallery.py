@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -217,7 +217,6 @@ class Gallery:
             faces = fitting_faces(index, counts, keep=False)
             chosen = [photos[k]._replace(source=faces.source(index, k)) for k in images.tolist()]
             self._enrol(chosen, forget_after, any_quality, enrolment)
-            enrolment.other_faces = len(faces.chosen)
         return enrolment
 
     def _enrol(
@@ -270,7 +269,6 @@ class Gallery:
                 note_known(enrolment, photo, owner)
                 continue
             enrolment.enrolled += 1
-            enrolment.several_faces += photo.faces > 1
             vectors.append([row.person], row.vector[None])
 
     def identify(
@@ -302,11 +300,9 @@ class Gallery:
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
 
-        def find() -> list[AlignedFace]:
-            faces = self.verifier.detect(photo, every=position is not None)
-            return [chosen_face(faces, position, "image")]
-
-        return self._identify(photo, find, max_fpir, threshold, top)[0]
+        faces = self.verifier.detect(photo, every=position is not None)
+        face = chosen_face(faces, position, "image")
+        return self._identify([face], max_fpir, threshold, top)[0]
 
     def identify_faces(
         self,
@@ -319,17 +315,15 @@ class Gallery:
 
         Arguments and errors as in `identify`; faces of too few pixels are left out.
         """
-        return self._identify(photo, lambda: self.verifier.detect(photo), max_fpir, threshold, top)
+        return self._identify(self.verifier.detect(photo), max_fpir, threshold, top)
 
     def _identify(
         self,
-        photo: ImageSource,
-        find: Callable[[], list[AlignedFace]],
+        faces: list[AlignedFace],
         max_fpir: float | None,
         threshold: float | None,
         top: int,
     ) -> list[Identification]:
-        """Identify the faces that `find` returns; it is called once all else has been checked."""
         if threshold is not None and max_fpir is not None:
             raise BadConfig("threshold and max FPIR exclude each other; give one of them")
         verifier, vectors = self.verifier, self.vectors()
@@ -343,7 +337,6 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
-        faces = find()
         rows = verifier.scorer.embed(np.stack([face.crop for face in faces]))
         errors = verifier.bundle.errors
         return [

@@ -191,7 +191,6 @@ class EnrolResult(Struct, frozen=True):
 
     enrolled: int
     known: int
-    several_faces: int
     refused: list[Refused]
     people: int
     photos: int

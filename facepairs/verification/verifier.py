@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -255,14 +254,14 @@ class Verifier:
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
-        from facepairs.verification.photos import PhotoFolder
         from facepairs.verification.scoring import PairScoring, check_positions
 
         left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
         if len(left) != len(right):
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-        reader = replace(self.reader(), open=PhotoFolder().read)
-        scoring = PairScoring(reader, [(os.fspath(path), path) for path in paths], left, right)
+        scoring = PairScoring(
+            self.reader(), [(os.fspath(path), path) for path in paths], left, right
+        )
         work_done = thread_map(scoring.work, scoring.items(), workers)
         scores, found = scoring.collect(work_done, strict=errors is None)
         if errors is not None:
