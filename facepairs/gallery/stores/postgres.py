@@ -7,7 +7,6 @@ no extension of the database is needed.
 
 import contextlib
 from collections.abc import Iterator
-from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -39,7 +38,6 @@ SET synchronous_commit TO on;
 SET lock_timeout TO '30s';
 SET idle_in_transaction_session_timeout TO '60s';
 """
-PAUSE_S = 1.0  # between two attempts to connect
 UNREADABLE = (
     "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE, and the password "
     "into PGPASSWORD"
@@ -76,7 +74,6 @@ class PostgresStore(GalleryStore):
         self._url = url
         self._own_changes = self._changed_rows = 0
         self._connection: psycopg.Connection[Any] | None = None
-        self._failure, self._next_try_s = "", 0.0
         try:
             self._prepare(passphrase, create)
         except BaseException:
@@ -105,13 +102,7 @@ class PostgresStore(GalleryStore):
     def _connected(self) -> "psycopg.Connection[Any]":
         self._check_open()
         if self._connection is None or self._connection.closed:
-            if monotonic() < self._next_try_s:  # else all who wait would try one after another
-                raise psycopg.OperationalError(self._failure)
-            try:
-                self._connection = self._connect()
-            except psycopg.OperationalError as error:
-                self._failure, self._next_try_s = str(error), monotonic() + PAUSE_S
-                raise
+            self._connection = self._connect()
         return self._connection
 
     def _connect(self) -> "psycopg.Connection[Any]":
