@@ -32,6 +32,7 @@ SIDES = ("left", "right")
 COPIED = ("genuine", "fold")  # columns that are copied to the output
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in ("box", "faces", "hints"))
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
+CHUNK_ROWS = 1024
 SAME_CONTENT = "same-content"  # a hint on a pair of a photo and itself or a copy
 
 
@@ -213,14 +214,16 @@ def _result_cells(
     model: Model, scores: ScoreArray, point: OperatingPoint, prior: float
 ) -> Iterator[tuple[object, object, object]]:
     """Yield score, probability and same of each row; unknown ones are empty."""
-    values, curve = scores.astype(np.float64), model.calibration
-    probability = None if curve is None else curve.probability(values, prior)
-    for row in range(len(values)):
-        yield (
-            float(values[row]),
-            "" if probability is None else float(probability[row]),
-            "" if point.threshold is None else int(values[row] >= point.threshold),
-        )
+    curve = model.calibration
+    for start in range(0, len(scores), CHUNK_ROWS):
+        values = scores[start : start + CHUNK_ROWS].astype(np.float64)
+        probability = None if curve is None else curve.probability(values, prior).tolist()
+        for row, score in enumerate(values.tolist()):
+            yield (
+                score,
+                "" if probability is None else probability[row],
+                "" if point.threshold is None else int(score >= point.threshold),
+            )
 
 
 def _face_cells(photo: SeenPhoto, more_hints: list[str]) -> tuple[str, str, str]:
