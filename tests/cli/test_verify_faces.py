@@ -124,12 +124,6 @@ def test_two_identical_files_are_named(bundle, drawn, tmp_path):
     assert "the same content" not in verify(bundle, drawn[0], drawn[1]).stderr
 
 
-def test_info_names_the_alignment(bundle, tmp_path):
-    assert "five landmarks (landmarks-5)" in in_process("info", bundle, check=0).stdout
-    whole = tiny_bundle(tmp_path / "whole").folder
-    assert "(lfw-frame)" in in_process("info", whole, check=0).stdout
-
-
 def test_a_bundle_without_alignment_takes_whole_images(photos, drawn, tmp_path):
     whole = tiny_bundle(tmp_path / "whole").folder
     done = verify(whole, photos / "gradient.png", drawn[0], "--json")

@@ -95,11 +95,12 @@ def test_photos_given_as_bytes_are_not_kept(verifier, photos, own_cache):
 
 def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
     code = f"""
-import sys
-from facepairs.verification.verifier import Verifier
-verifier = Verifier.load({str(verifier.bundle.folder)!r})
+import sys, facepairs
+assert "numpy" not in sys.modules and "PIL" not in sys.modules
+verifier = facepairs.Verifier.load({str(verifier.bundle.folder)!r})
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
-heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
+heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow", "keras",
+         "sklearn", "scipy", "onnx", "rich", "importlib.metadata"]
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run(

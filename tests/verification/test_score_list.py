@@ -11,12 +11,9 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.measured import operating_point
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
-from facepairs.support.console import showing
-from facepairs.verification import photos as photos_module
 from facepairs.verification import scoring
 from facepairs.verification.photos import PhotoFolder
 from facepairs.verification.score_list import local_photos, read_list, score_list
@@ -193,52 +190,6 @@ def test_each_image_is_read_once_and_in_several_threads(embedder, photos, tmp_pa
     run(embedder, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     assert sorted(name for name, _ in seen) == [f"{k}.png" for k in range(IMAGES)]
     assert threading.get_ident() not in {thread for _, thread in seen}
-
-
-class Stop(Exception):
-    pass
-
-
-@pytest.fixture
-def stopped(verifier, photos, tmp_path, monkeypatch):
-    """A run over a list of pairs that was stopped half-way; returns the list."""
-    pairs = write_list(
-        tmp_path / "p.csv",
-        "left,right\n" + "".join(f"{a}.png,{a + 1}.png\n" for a in range(IMAGES - 1)),
-    )
-    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "other.sqlite"))
-    run(verifier, pairs, tmp_path / "whole.csv", photos)
-    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "photos.sqlite"))
-    monkeypatch.setattr(scoring, "BATCH_CROPS", 2)
-    monkeypatch.setattr("facepairs.support.parallel.cores", lambda: 1)
-
-    def display(label):
-        def stop(done, total):
-            if done >= total // 3:
-                raise Stop
-
-        return stop
-
-    with pytest.raises(Stop), showing(progress=display):
-        run(verifier, pairs, tmp_path / "out.csv", photos)
-    assert not (tmp_path / "out.csv").exists()
-    return pairs
-
-
-def test_an_interrupted_run_goes_on_by_itself(stopped, verifier, photos, tmp_path, monkeypatch):
-    searched = []
-    inspect = photos_module.inspect
-    monkeypatch.setattr(
-        photos_module, "inspect", lambda *words: searched.append(words) or inspect(*words)
-    )
-    report = run(verifier, stopped, tmp_path / "out.csv", photos)
-    assert 0 < len(searched) < IMAGES
-    assert report.failed == 0
-    for resumed, whole in zip(
-        rows_of(tmp_path / "out.csv"), rows_of(tmp_path / "whole.csv"), strict=True
-    ):
-        assert float(resumed.pop("score")) == pytest.approx(float(whole.pop("score")), abs=1e-5)
-        assert resumed["same"] == whole["same"]
 
 
 @settings(

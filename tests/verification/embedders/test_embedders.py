@@ -323,21 +323,6 @@ def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
         Verifier.load(tmp_path / "x.toml")
 
 
-def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
-    def verify(toml):
-        return in_process("verify", photos[0], photos[1], "--bundle", toml, "--json")
-
-    done = verify(embedder(tmp_path))
-    verdict = json.loads(done.stdout)
-    assert done.returncode == 3, done.stderr
-    assert (verdict["same"], verdict["probability"]) == (None, None)
-    assert verdict["operating_point"]["threshold"] is None
-    assert -1 <= verdict["score"] <= 1
-    done = verify(embedder(tmp_path, threshold=0.999))
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["operating_point"]["threshold"] == 0.999
-
-
 def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     toml = embedder(tmp_path)
     assert "held-out" not in in_process("evaluate", toml, faces, check=0).stdout
