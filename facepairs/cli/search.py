@@ -33,7 +33,7 @@ MAX_FAILURES_SHOWN = 5
 EXAMPLE = """\b
 Examples:
   facepairs search a.jpg photos/
-  facepairs search a.jpg photos/ --json > matches.json
+  facepairs search a.jpg photos/ --json
 """
 
 
