@@ -60,7 +60,6 @@ def group(
 
     known = read_labels(labels, find_photos(heap)) if labels else {}
     groups = group_heap(heap, out, bundle, precision=precision, copy=copy)
-    log_first([f"warning: {note}" for note in groups.notes])
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
     rows = _rows(groups)

@@ -1,9 +1,6 @@
 """`group`: a heap of photos, sorted by people."""
 
-from dataclasses import replace
 from pathlib import Path
-
-import msgspec
 
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.gallery.grouping import PRECISION, Groups, group_faces
@@ -17,8 +14,6 @@ from facepairs.support.extras import require_extras
 from facepairs.support.words import command_line
 from facepairs.verification.loading import model_name
 from facepairs.verification.verifier import Verifier
-
-FEW_FACES = 20
 
 
 def group(
@@ -72,14 +67,6 @@ def group(
     earlier = read_earlier(target, find_photos(heap))
     heap_read = read_heap(heap, verifier)
     groups = group_faces(heap_read, errors, precision, earlier, verifier.bundle.cohort)
-    faces = len(groups.faces)
-    if faces >= FEW_FACES and groups.expected.joined_pairs > faces * (faces - 1) / 4:
-        note = (
-            "more than half of all pairs look like one person; unless somebody is on most photos, "
-            "this model does not tell people on photos of this kind apart: calibrate it on such"
-        )
-        expected = msgspec.structs.replace(groups.expected, is_valid=False)
-        groups = replace(groups, expected=expected, notes=(note,))
     if target is not None:
         write_people_folder(groups, target, earlier.corrections, copy)
     return groups

@@ -34,6 +34,7 @@ COLLAGE_FMR = 1e-5
 # falls with the number of people to the power of .22 to .33.
 MIXED_FALLS = 0.3
 SUGGESTED = 100  # pairs of people
+FEW_FACES = 20  # of which more than half may well show one person
 Box = tuple[int, int, int]
 FaceKey = tuple[str, Box]
 """The photo, as it is printed, and the box of a face."""
@@ -82,7 +83,10 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return in words how many pairs and people are expected to be wrong."""
         if not self.is_valid:
-            return "not known; more than half of all pairs look like one person"
+            return (
+                "not known; more than half of all pairs look like one person: calibrate this model "
+                "on photos of this kind"
+            )
         wrong, mixed = map(_about, (self.wrong_pairs, self.mixed_people))
         group = "groups" if self.mixed_people >= 1.5 else "group"
         low, high = self.precision_interval
@@ -116,7 +120,6 @@ class Groups:
         expected: The errors to expect.
         similar: Pairs of people who may be one, the most similar first.
         refused: For each face, the people that it was said not to show.
-        notes: Warnings, in words.
     """
 
     heap: Heap
@@ -125,7 +128,6 @@ class Groups:
     expected: ExpectedErrors
     similar: tuple[SimilarPeople, ...] = ()
     refused: tuple[frozenset[str], ...] = ()
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def people(self) -> dict[str, list[int]]:
@@ -174,7 +176,6 @@ class Groups:
             "unusable": self.unusable,
             "expected": msgspec.to_builtins(self.expected),
             "similar": msgspec.to_builtins(self.similar),
-            "notes": list(self.notes),
         }
 
 
@@ -288,6 +289,7 @@ def choose_cut(
         mixed_people=float(min(wrong, mixed)),
         cut=errors.cuts[at],
         measured_on=measured_on,
+        is_valid=faces < FEW_FACES or 2 * total <= pairs,
     )
 
 

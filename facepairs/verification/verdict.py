@@ -101,13 +101,11 @@ class Verdict:
             "prior": self.prior,
             "score": self.score,
             "operating_point": self.point.to_json(),
-            "faces": self.faces_json(),
+            "faces": {
+                "left": self.left.to_json() if self.left else None,
+                "right": self.right.to_json() if self.right else None,
+            },
         }
-
-    def faces_json(self) -> dict[str, Any]:
-        """Return a plain dict of left and right, each as `AlignedFace.to_json` or None."""
-        sides = {"left": self.left, "right": self.right}
-        return {side: face.to_json() if face else None for side, face in sides.items()}
 
 
 def verdict_rows(verdict: Verdict) -> Rows:

@@ -207,7 +207,7 @@ def test_addresses_that_cannot_be_used_are_named():
         (("--host", "203.0.113.7", "--token", TOKEN), "(--host, --port)"),
         (("--bundle", "missing"), "missing"),
         (("--gallery", "missing", "--read-only"), "missing"),
-        (("--gallery", "missing/x.gallery"), "(--gallery)"),
+        (("--gallery", "missing/x.gallery"), "missing/x.gallery"),
         (("--allow-host", "https://faces.example/"), "https://faces.example/"),
         (("--allow-host", "faces.example:80"), "faces.example:80"),
         (("--allow-origin", "app.example"), "app.example"),

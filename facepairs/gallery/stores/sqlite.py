@@ -54,7 +54,6 @@ class SqliteStore(GalleryStore):
             )
         with self._errors_named():
             if write:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._database = sqlite3.connect(
