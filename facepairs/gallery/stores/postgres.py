@@ -13,7 +13,6 @@ from urllib.parse import quote
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
 
 from facepairs.errors import BadConfig, BadGallery
 from facepairs.gallery.encryption import Passphrase
@@ -45,7 +44,7 @@ UNREADABLE = (
 
 
 class PostgresStore(GalleryStore):
-    """A gallery's tables in a database; a connection that was lost is made again.
+    """A gallery's tables in a database; after a lost connection the next call makes another.
 
     Args:
         url: postgresql://USER@HOST/DATABASE, and the parameters that libpq knows. A password is
@@ -118,15 +117,7 @@ class PostgresStore(GalleryStore):
 
     def _run(self, query: str, *values: object) -> Any:
         statement = query.replace("?", "%s").encode()
-        connection = self._connected()
-        is_first = connection.info.transaction_status == TransactionStatus.IDLE
-        try:
-            done = connection.execute(statement, values, binary=True)
-        except psycopg.OperationalError:
-            if not (is_first and connection.closed):
-                raise
-            # Lost since the last query, and nothing has been done in a transaction yet.
-            done = self._connected().execute(statement, values, binary=True)
+        done = self._connected().execute(statement, values, binary=True)
         if query.startswith(("INSERT", "DELETE")):
             self._changed_rows += done.rowcount
         return done
