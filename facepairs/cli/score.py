@@ -18,7 +18,7 @@ from facepairs.cli.shared.options import (
     path,
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
-from facepairs.cli.shared.verdicts import SCHEMA, Rows, threshold_rows
+from facepairs.cli.shared.verdicts import SCHEMA, Rows
 from facepairs.support.places import is_stream
 from facepairs.support.words import counted
 
@@ -111,6 +111,8 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
 
 def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:
     """Return the counts of a scored list of pairs; `prior` names that of the probabilities."""
+    from facepairs.verification.verdict import error_rows, threshold_text
+
     rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]
     if report.same is not None:
         rows.append(("same person", f"{report.same:,}"))
@@ -118,6 +120,7 @@ def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> 
         *rows,
         ("failed", f"{report.failed:,}"),
         ("several faces", f"{counted(report.several_faces, 'image')}: the most prominent was used"),
-        *threshold_rows(point),
+        ("threshold", threshold_text(point)),
+        *error_rows(point),
         ("probability", f"at {prior}"),
     ]

@@ -20,13 +20,12 @@ from facepairs.cli.shared.verdicts import (
     MATCH,
     SCHEMA,
     Rows,
-    threshold_rows,
     warn_of_known,
 )
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from facepairs.verification.ranking import Match, Ranking
+    from facepairs.verification.ranking import Ranking
 
 MAX_FAILURES_SHOWN = 5
 
@@ -73,18 +72,20 @@ def search(
 
 def _ranking_rows(ranking: "Ranking") -> Rows:
     """Return how many photos match, and how many faces would by chance."""
+    from facepairs.verification.verdict import threshold_text
+
     photos, faces = counted(len(ranking.compared), "photo"), counted(ranking.faces, "face")
     rows = [("searched", f"{faces} in {photos}")]
     if ranking.matches is not None:
         rows.append(("matches", counted(ranking.matches, "photo")))
     rows.append(("false matches", ranking.describe_expected()))
-    return [*rows, *threshold_rows(ranking.point, errors=False)]
+    return [*rows, ("threshold", threshold_text(ranking.point))]
 
 
 def _ranking_table(ranking: "Ranking") -> list[list[str]]:
     """Return the header and the best photos."""
     rows = [
-        [str(one.rank), f"{one.score:.4f}", _match(one), one.path, one.describe_face()]
+        [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
         for one in ranking.compared[:MAX_SHOWN]
     ]
     return [["rank", "score", "match", "photo", "face"], *rows]
@@ -92,11 +93,6 @@ def _ranking_table(ranking: "Ranking") -> list[list[str]]:
 
 def _ranking_warnings(ranking: "Ranking") -> Iterator[str]:
     """Yield what a reader of the ranking must know, and the photos that could not be used."""
-    if ranking.copies:
-        yield (
-            f"warning: {counted(ranking.copies, 'photo')} with the same content as "
-            f"{ranking.photo}: that they match says nothing"
-        )
     failed = len(ranking.failed)
     if not failed:
         return
@@ -106,7 +102,3 @@ def _ranking_warnings(ranking: "Ranking") -> Iterator[str]:
         yield f"  {error}"
     if failed > MAX_FAILURES_SHOWN:
         yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json lists them all"
-
-
-def _match(one: "Match") -> str:
-    return "copy" if one.same_content else MATCH[one.match]

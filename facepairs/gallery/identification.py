@@ -12,6 +12,7 @@ from facepairs.faces.align import AlignedFace
 from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
 from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.verdict import threshold_text
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -87,15 +88,11 @@ class Identification:
 
     def error_rows(self) -> list[tuple[str, str]]:
         """Return the errors to expect, the same for all faces of a photo, in rows of text."""
-        point = self.point
-        threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
+        size = f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}"
         return [
             ("errors", self.describe_errors()),
-            ("threshold", threshold),
-            (
-                "gallery",
-                f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}",
-            ),
+            ("threshold", threshold_text(self.point)),
+            ("gallery", size),
         ]
 
     def to_json(self) -> dict[str, Any]:

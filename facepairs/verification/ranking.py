@@ -21,9 +21,7 @@ class Match(NamedTuple):
         rank: Its place, from 1.
         path: Below the folder.
         score: Higher is more alike.
-        match: score >= threshold; None without a threshold, and for a copy of the photo, of which
-            a match would say nothing.
-        same_content: Whether its file is a copy of the photo.
+        match: score >= threshold; None without a threshold.
         box: The square around the face: left, top and side in pixels; None where the model takes
             whole images.
         faces: How many faces of the photo were compared.
@@ -33,7 +31,6 @@ class Match(NamedTuple):
     path: str
     score: float
     match: bool | None
-    same_content: bool
     box: list[int] | None
     faces: int
 
@@ -69,20 +66,15 @@ class Ranking:
 
     @property
     def matches(self) -> int | None:
-        """How many photos match, copies of the photo left out; None without a threshold."""
+        """How many photos match; None without a threshold."""
         if self.point.threshold is None:
             return None
         return sum(bool(one.match) for one in self.compared)
 
     @property
-    def copies(self) -> int:
-        """How many photos have the content of the photo itself."""
-        return sum(one.same_content for one in self.compared)
-
-    @property
     def faces(self) -> int:
-        """How many faces were compared, those of copies left out."""
-        return sum(one.faces for one in self.compared if not one.same_content)
+        """How many faces were compared."""
+        return sum(one.faces for one in self.compared)
 
     @property
     def expected(self) -> tuple[float, float, float] | None:
@@ -112,7 +104,6 @@ class Ranking:
             "compared": len(self.compared),
             "faces": self.faces,
             "matches": self.matches,
-            "same_content": self.copies,
             "expected_false_matches": self.expected and self.expected[0],
             "expected_false_matches_interval": self.expected and list(self.expected[1:]),
             "operating_point": self.point.to_json(),
@@ -161,8 +152,7 @@ def rank_folder(
             return Failure(name, str(seen[0].error))
         scores = reader.score([own] * len(seen), seen)
         best = int(scores.argmax())
-        copy = seen[0].digest == own.digest
-        return Match(0, name, float(scores[best]), None, copy, seen[best].box, len(seen))
+        return Match(0, name, float(scores[best]), None, seen[best].box, len(seen))
 
     found: list[Match] = []
     failed: list[Failure] = []
@@ -177,8 +167,10 @@ def rank_folder(
     if point is None:
         faces = sum(one.faces for one in found)
         point = gallery_point(verifier.bundle, verifier.operating_point(), faces or 1)
+    threshold = point.threshold
     compared = [
-        one._replace(rank=rank, match=_matches(one, point)) for rank, one in enumerate(found, 1)
+        one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)
+        for rank, one in enumerate(found, 1)
     ]
     return Ranking(photo, compared, failed, point)
 
@@ -186,9 +178,3 @@ def rank_folder(
 def _rounded(number: float) -> str:
     """Return a number with two significant digits, without an exponent."""
     return f"{number:,.0f}" if number >= 10 else f"{float(f'{number:.2g}'):g}"
-
-
-def _matches(one: Match, point: OperatingPoint) -> bool | None:
-    if one.same_content or point.threshold is None:
-        return None
-    return one.score >= point.threshold

@@ -110,13 +110,16 @@ class Verdict:
 
 def verdict_rows(verdict: Verdict) -> Rows:
     """Return the verdict, the probability, the errors to expect, the score, and both faces."""
+    point, score = verdict.point, f"{verdict.score:.4f}"
+    if point.threshold is not None:
+        score += f" (threshold {point.threshold:.4f}: {point.label})"
     unsure = verdict.words == "not confirmed"
     sides = (("A", verdict.left), ("B", verdict.right))
     return [
         ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
         ("probability", verdict.describe_probability()),
         *error_rows(verdict.point),
-        ("score", f"{verdict.score:.4f}{_threshold(verdict.point)}"),
+        ("score", score),
         *((name, face.describe()) for name, face in sides if face),
     ]
 
@@ -128,7 +131,6 @@ def error_rows(point: OperatingPoint) -> Rows:
     return [("errors", known + first), *(("", line) for line in others)]
 
 
-def _threshold(point: OperatingPoint) -> str:
-    if point.threshold is None:
-        return ""
-    return f" (threshold {point.threshold:.4f}: {point.label})"
+def threshold_text(point: OperatingPoint) -> str:
+    """Return a threshold in words: `0.9238 (FMR 1 % among look-alikes)`."""
+    return "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"

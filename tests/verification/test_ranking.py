@@ -54,18 +54,6 @@ def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder,
     assert calls[-1] == (5, 5)
 
 
-def test_copies_of_the_photo_are_marked_and_no_matches(verifier, folder, tmp_path):
-    shutil.copy(folder / "a.png", tmp_path / "photo.png")
-    for name in ("z.png", "deep/a.png"):
-        shutil.copy(folder / "a.png", folder / name)
-    ranking = rank(verifier, tmp_path / "photo.png", folder)
-    assert [one.path for one in ranking.compared[:3]] == ["a.png", "deep/a.png", "z.png"]
-    assert [(one.match, one.same_content) for one in ranking.compared[:3]] == [(None, True)] * 3
-    assert not any(one.same_content for one in ranking.compared[3:])
-    assert ranking.copies == 3
-    assert ranking.matches == sum(one.match for one in ranking.compared[3:])
-
-
 def test_json_holds_the_ranking(verifier, folder):
     ranking = rank(verifier, folder / "a.png", folder)
     values = ranking.to_json()

@@ -1,4 +1,4 @@
-"""What the commands that compare faces share: their photos, notes, and the row of the threshold."""
+"""What the commands that compare faces share: exit codes, and a warning of known people."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from facepairs.cli.shared.output import NEGATIVE, OK, UNDECIDED, log
 
 if TYPE_CHECKING:
-    from facepairs.bundles.rates import OperatingPoint
     from facepairs.verification.verifier import Verifier
 
 Rows = list[tuple[str, str]]
@@ -28,11 +27,3 @@ def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> 
             f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
             "more errors"
         )
-
-
-def threshold_rows(point: "OperatingPoint", errors: bool = True) -> Rows:
-    """Return the threshold, and the errors to expect there."""
-    from facepairs.verification.verdict import error_rows
-
-    threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
-    return [("threshold", threshold), *(error_rows(point) if errors else [])]
