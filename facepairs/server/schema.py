@@ -33,15 +33,12 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Options(Request, frozen=True, kw_only=True):
-    """How to decide; at most one of `threshold`, `max_fmr` and `balanced`."""
+    """How to decide; at most one of `threshold` and `max_fmr`."""
 
     threshold: Score | None = None
     max_fmr: Annotated[
         float | None, Meta(description="Use the model's threshold for this false match rate.")
     ] = None
-    balanced: Annotated[
-        bool, Meta(description="Use the threshold at which the probability is one half.")
-    ] = False
     prior: Annotated[
         float, Meta(description="Share of genuine pairs among yours, for the probability.")
     ] = EQUAL_PRIORS

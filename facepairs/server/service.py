@@ -146,7 +146,7 @@ class Service:
 
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)
-        return self.verifier.operating_point(request.threshold, request.max_fmr, request.balanced)
+        return self.verifier.operating_point(request.threshold, request.max_fmr)
 
     def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
         values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}

@@ -92,20 +92,18 @@ class Verifier:
         b: ImageSource,
         threshold: float | None = None,
         max_fmr: float | None = None,
-        balanced: bool = False,
         prior: float = EQUAL_PRIORS,
     ) -> Verdict:
         """Compare the most prominent faces of two photos; their order does not matter.
 
-        The model's default operating point decides; at most one of `threshold`, `max_fmr` and
-        `balanced` chooses another. `Verdict.point` has the errors to expect there.
+        The model's default operating point decides, unless `threshold` or `max_fmr` chooses
+        another. `Verdict.point` has the errors to expect there.
 
         Args:
             a: A path, bytes, an open binary file, a Pillow image or an array.
             b: The other photo.
             threshold: Accept from this score on.
             max_fmr: Use the model's threshold for this false match rate, 0 to 1.
-            balanced: Use the threshold at which the probability at equal priors is one half.
             prior: Share of genuine pairs among those that you compare, in (0, 1). It changes the
                 probability, not the threshold.
 
@@ -114,9 +112,9 @@ class Verifier:
             NoFace: A photo shows no face.
             TooSmallFace: A photo's face has too few pixels.
             BadConfig: The threshold is no score of this model, the model has none for `max_fmr`,
-                several thresholds are asked for, or the prior is outside (0, 1).
+                both are given, or the prior is outside (0, 1).
         """
-        point = self.operating_point(threshold, max_fmr, balanced)
+        point = self.operating_point(threshold, max_fmr)
         check_prior(prior)
         (left,) = self.detect(a, _name_of(a, "first image"), every=False)
         (right,) = self.detect(b, _name_of(b, "second image"), every=False)
@@ -126,12 +124,11 @@ class Verifier:
         self,
         threshold: float | None = None,
         max_fmr: float | None = None,
-        balanced: bool = False,
     ) -> OperatingPoint:
         """Choose a threshold; arguments and errors as in `verify`."""
         if threshold is not None:
             check_threshold(self.bundle, threshold)
-        return operating_point(self.bundle, threshold, max_fmr, balanced)
+        return operating_point(self.bundle, threshold, max_fmr)
 
     def verify_faces(
         self,

@@ -44,7 +44,6 @@ def test_the_promise_of_the_bundle_decides_and_its_errors_come_along(known, phot
 
 def test_other_thresholds_have_their_errors_too(known, photos):
     for options, name, threshold, fmr in (
-        ({"balanced": True}, "balanced", 0.5, 0.01),
         ({"max_fmr": 0.01}, "fmr-0.01", 0.75, 0.001),
         ({"threshold": 0.0}, "threshold", 0.0, 0.4),
         ({"threshold": 0.6}, "threshold", 0.6, 0.01),
@@ -54,7 +53,7 @@ def test_other_thresholds_have_their_errors_too(known, photos):
         assert verdict.point.errors.fmr.value == fmr
         assert verdict.same == (verdict.score >= threshold)
     with pytest.raises(BadConfig):
-        known.verify(*photos, threshold=0.5, balanced=True)
+        known.verify(*photos, threshold=0.5, max_fmr=0.01)
     with pytest.raises(BadConfig):
         known.verify(*photos, max_fmr=0.5)
 
