@@ -49,24 +49,16 @@ Place = Annotated[
 ]
 Name = Annotated[str, Argument(help="Name of the person.")]
 Photo = Annotated[str, Argument(help="One photo.")]
-ForgetAfter = Annotated[
-    float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
-]
-AnyQuality = Annotated[
-    bool,
-    Option("--any-quality", help="Also take photos that are dark, blurred, small or from a side."),
-]
-Encrypt = Annotated[
-    bool,
-    Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase."),
-]
 
 
 def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
+    from facepairs.gallery.encryption import VARIABLE, Passphrase
     from facepairs.gallery.gallery import Gallery
     from facepairs.verification.verifier import Verifier
 
-    passphrase = _new_passphrase(place) if encrypt else _ask()
+    passphrase: Passphrase = _ask()
+    if encrypt:
+        passphrase = os.environ.get(VARIABLE) or _ask(confirm=True)()
     verifier = Verifier.load(bundle, threads=1 if write else None)
     return Gallery(place, verifier, write, passphrase)
 
@@ -83,14 +75,6 @@ def _ask(confirm: bool = False) -> Callable[[], str]:
     return ask
 
 
-def _new_passphrase(place: str) -> str:
-    from facepairs.gallery.encryption import VARIABLE
-
-    path = Path(place)  # of a database it does not exist
-    is_new = not path.exists() or not path.stat().st_size
-    return os.environ.get(VARIABLE) or _ask(confirm=is_new)()
-
-
 @app.command(epilog=NEW)
 def add(
     gallery: Place,
@@ -105,9 +89,18 @@ def add(
         str | None, Option(help="Whom the photos show. [default: as their folders are called]")
     ] = None,
     bundle: Bundle = "default",
-    forget_after: ForgetAfter = None,
-    any_quality: AnyQuality = False,
-    encrypt: Encrypt = False,
+    forget_after: Annotated[
+        float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
+    ] = None,
+    any_quality: Annotated[
+        bool,
+        Option(
+            "--any-quality", help="Also take photos that are dark, blurred, small or from a side."
+        ),
+    ] = False,
+    encrypt: Annotated[
+        bool, Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Enrol people; the gallery is made if it is missing.

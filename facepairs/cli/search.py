@@ -1,6 +1,5 @@
 """`facepairs search`: where is a person among the photos of a folder?"""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
     OK,
-    log,
+    log_first,
     print_result,
     print_rows,
 )
@@ -26,8 +25,6 @@ from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.verification.ranking import Ranking
-
-MAX_FAILURES_SHOWN = 5
 
 EXAMPLE = """\b
 Examples:
@@ -60,13 +57,16 @@ def search(
     point = None if threshold is None else verifier.operating_point(threshold)
     ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
-    for line in _ranking_warnings(ranking):
-        log(line)
+    log_first([f"unusable: {one.error}" for one in ranking.failed])
     values = {"folder": str(folder), "model": bundle, "schema": SCHEMA}
     print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
+        rows = [
+            [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
+            for one in ranking.compared[:MAX_SHOWN]
+        ]
         print()
-        print_rows(_ranking_table(ranking))
+        print_rows([["rank", "score", "match", "photo", "face"], *rows])
     raise typer.Exit(NEGATIVE if ranking.failed else OK)
 
 
@@ -80,25 +80,3 @@ def _ranking_rows(ranking: "Ranking") -> Rows:
         rows.append(("matches", counted(ranking.matches, "photo")))
     rows.append(("false matches", ranking.describe_expected()))
     return [*rows, ("threshold", threshold_text(ranking.point))]
-
-
-def _ranking_table(ranking: "Ranking") -> list[list[str]]:
-    """Return the header and the best photos."""
-    rows = [
-        [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
-        for one in ranking.compared[:MAX_SHOWN]
-    ]
-    return [["rank", "score", "match", "photo", "face"], *rows]
-
-
-def _ranking_warnings(ranking: "Ranking") -> Iterator[str]:
-    """Yield what a reader of the ranking must know, and the photos that could not be used."""
-    failed = len(ranking.failed)
-    if not failed:
-        return
-    total = counted(failed + len(ranking.compared), "photo")
-    yield f"warning: {failed:,} of {total} could not be used:"
-    for _, error in ranking.failed[:MAX_FAILURES_SHOWN]:
-        yield f"  {error}"
-    if failed > MAX_FAILURES_SHOWN:
-        yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json lists them all"
