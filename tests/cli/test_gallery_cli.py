@@ -1,7 +1,6 @@
 """`facepairs gallery` from end to end, on drawn people and the included model."""
 
 import json
-import os
 import shutil
 
 import pytest
@@ -109,12 +108,6 @@ def test_every_face_of_a_photo_is_identified(drawn, tmp_path):
     gallery(*words, 1, check=1)
 
 
-def test_too_few_pairs_are_refused(drawn, place):
-    words = ("identify", place, next((drawn / "asked").iterdir()), "--max-fpir", 1e-8, "--json")
-    assert json.loads(gallery(*words, check=2).stdout)["error"]["kind"] == "not_enough"
-    assert "(--max-fpir, --threshold, --bundle)" in gallery(*words[:-1], check=2).stderr
-
-
 def test_no_face_and_no_verdict(drawn, place, tmp_path):
     gray, face = tmp_path / "gray.png", next((drawn / "all").glob("*/*.jpg"))
     Image.new("RGB", (300, 300), (90, 90, 90)).save(gray)
@@ -138,21 +131,3 @@ def test_visitors_are_forgotten(drawn, place):
     people = json.loads(gallery("list", place, "--json", check=0).stdout)["people"]
     assert [one["name"] for one in people if one["expires"]] == ["Guest"]
     gallery(*guest, "--forget-after", -1, check=2)
-
-
-def test_damage_is_one_line(place):
-    place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
-    for words in (("list", place), ("remove", place, "x")):
-        done = gallery(*words, check=2)
-        assert str(place) in done.stderr
-        assert done.stderr.count("\n") == 1
-
-
-def test_the_list_says_what_is_wrong(place):
-    place.chmod(0o600)
-    listed = json.loads(gallery("list", place, "--json", check=0).stdout)
-    assert (listed["problems"], len(listed["people"])) == ([], PEOPLE)
-    if os.name == "posix":
-        place.chmod(0o644)
-        listed = json.loads(gallery("list", place, "--json", check=1).stdout)
-        assert (len(listed["problems"]), len(listed["people"])) == (1, PEOPLE)

@@ -67,10 +67,6 @@ def test_batches_change_no_more_than_rounding(scorer):
     assert np.allclose(whole[[0, 1, 127, 128, 299]], alone, atol=1e-5)
 
 
-def test_no_pairs_give_no_scores(scorer):
-    assert scorer.score_pairs(crops(0), crops(0)).shape == (0,)
-
-
 def test_crops_of_another_shape_or_type_are_refused(scorer):
     for bad in (
         crops(2).astype(np.float32),
