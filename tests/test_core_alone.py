@@ -78,7 +78,7 @@ def test_every_command_shows_its_help(core):
 def test_it_verifies_searches_enrols_scores_and_checks(core):
     first, second = core.photos[:2]
     verified, searched, added, named, scored, shown, checked = core(
-        ("verify", first, second, "--json", "--show", "verdict.png"),
+        ("verify", first, second, "--json"),
         ("search", first, FACES, "--json"),
         ("gallery", "add", "known", FACES, "--any-quality", "--json"),
         ("gallery", "identify", "known", first, "--json"),
@@ -88,7 +88,6 @@ def test_it_verifies_searches_enrols_scores_and_checks(core):
     )
     assert verified.returncode in (0, 1), verified.stderr
     assert set(json.loads(verified.stdout)["faces"]) == {"left", "right"}
-    assert (core.work / "verdict.png").stat().st_size > 10_000
     found = {f"{FACES}/{photo['path']}" for photo in json.loads(searched.stdout)["photos"]}
     assert found == set(core.photos[1:])  # all but the photo itself
     assert json.loads(added.stdout)["photos"] == len(core.photos)
@@ -142,7 +141,7 @@ def test_an_extra_is_asked_for_by_each_of_its_packages():
 def test_measure_calibrates_and_evaluates_on_photos(tmp_path):
     environment = link_core(tmp_path / "site", "measure")
     people = ("--people", 8, "--photos", 3)
-    toml = embedder(tmp_path / "copied", align="landmarks", crop=[20, 32])
+    toml = embedder(tmp_path / "copied", align="landmarks", crop=0.625)
     lines = (
         ("data", "synth", "--out", FACES, *people),
         ("data", "synth", "--out", "others", *people, "--seed", 2),

@@ -24,9 +24,9 @@ def train_and_evaluate() -> float:
 
 def verify() -> bool:
     try:
-        with facepairs.Verifier.load() as verifier:
-            verdict = verifier.verify("a.jpg", b"", max_fmr=0.01)
-            faces = [face.describe() for face in verifier.detect("group.jpg")]
+        verifier = facepairs.Verifier.load()
+        verdict = verifier.verify("a.jpg", b"", max_fmr=0.01)
+        faces = [face.describe() for face in verifier.detect("group.jpg")]
     except (facepairs.NoFace, facepairs.BadImage) as error:
         print(error.kind)
         return False

@@ -10,7 +10,7 @@ from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.faces.photo_cache import photo_cache
 from facepairs.verification.photos import PhotoFolder
-from facepairs.verification.score_list import ListScoring, PairsReport, local_photos
+from facepairs.verification.score_list import PairsReport, local_photos, score_list
 from facepairs.verification.verifier import Verifier
 
 
@@ -63,5 +63,6 @@ def score_list_at(
     photos = local_photos(pairs, folder) if isinstance(folder, Path) else RemotePhotos(folder)
     cache = photo_cache() if runner is None else None
     with remote_errors(folder):
-        job = ListScoring(verifier, pairs, out, point, photos, prior, cache)
-        return job.finish(ordered_map(job.scoring.work, job.scoring.items()))
+        return score_list(
+            verifier, pairs, out, point, photos, prior, ordered_map=ordered_map, cache=cache
+        )

@@ -1,4 +1,4 @@
-"""`facepairs gallery add | identify | verify-as | list | remove`."""
+"""`facepairs gallery add | identify | list | remove`."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Threshold
+from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -19,7 +19,7 @@ from facepairs.cli.shared.output import (
     print_result,
     print_rows,
 )
-from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, photo_path, warn_of_face
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH
 from facepairs.errors import FacepairsError
 from facepairs.support.words import counted
 
@@ -49,28 +49,17 @@ Place = Annotated[
 ]
 Name = Annotated[str, Argument(help="Name of the person.")]
 Photo = Annotated[str, Argument(help="One photo.")]
-ForgetAfter = Annotated[
-    float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
-]
-AnyQuality = Annotated[
-    bool,
-    Option("--any-quality", help="Also take photos that are dark, blurred, small or from a side."),
-]
-Encrypt = Annotated[
-    bool,
-    Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase."),
-]
 
 
 def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -> "OpenGallery":
+    from facepairs.gallery.encryption import VARIABLE, Passphrase
     from facepairs.gallery.gallery import Gallery
-    from facepairs.gallery.stores import is_database
-    from facepairs.verification.verifier import QuickVerifier, Verifier
+    from facepairs.verification.verifier import Verifier
 
-    if not write and not is_database(place) and not Path(place).is_file():
-        return Gallery(place)  # names what is missing, before a model is opened
-    passphrase = _new_passphrase(place) if encrypt else _ask()
-    verifier = Verifier.load(bundle, threads=1) if write else QuickVerifier.load(bundle)
+    passphrase: Passphrase = _ask()
+    if encrypt:
+        passphrase = os.environ.get(VARIABLE) or _ask(confirm=True)()
+    verifier = Verifier.load(bundle, threads=1 if write else None)
     return Gallery(place, verifier, write, passphrase)
 
 
@@ -84,14 +73,6 @@ def _ask(confirm: bool = False) -> Callable[[], str]:
         return str(typer.prompt(text, hide_input=True, confirmation_prompt=confirm, err=True))
 
     return ask
-
-
-def _new_passphrase(place: str) -> str:
-    from facepairs.gallery.encryption import VARIABLE
-
-    path = Path(place)  # of a database it does not exist
-    is_new = not path.exists() or not path.stat().st_size
-    return os.environ.get(VARIABLE) or _ask(confirm=is_new)()
 
 
 @app.command(epilog=NEW)
@@ -108,32 +89,39 @@ def add(
         str | None, Option(help="Whom the photos show. [default: as their folders are called]")
     ] = None,
     bundle: Bundle = "default",
-    forget_after: ForgetAfter = None,
-    any_quality: AnyQuality = False,
-    encrypt: Encrypt = False,
+    forget_after: Annotated[
+        float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
+    ] = None,
+    any_quality: Annotated[
+        bool,
+        Option(
+            "--any-quality", help="Also take photos that are dark, blurred, small or from a side."
+        ),
+    ] = False,
+    encrypt: Annotated[
+        bool, Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Enrol people; the gallery is made if it is missing.
 
     Several photos, in different light and on different days, make errors rarer. A photo that is
     enrolled already is skipped, so an interrupted run goes on when it is started again. Photos
-    without a usable face are listed, and the exit code is then 1. A warning says if somebody else
-    in the gallery looks the same.
+    without a usable face are listed, and the exit code is then 1.
     """
     if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
         raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
-    paths = [] if name is None else [photo_path(photo) for photo in photos]
     with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
         if name is None:
             enrolment = known.add_folder(photos[0], forget_after, any_quality)
         else:
-            enrolment = known.add(name, paths, forget_after, any_quality)
+            enrolment = known.add(name, photos, forget_after, any_quality)
         _print_enrolment(known, enrolment, json)
 
 
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
     """Print what became of photos, and exit with 1 if some were refused."""
-    lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
+    lines = []
     for one in enrolment.refused:
         flags = (f"--{name.replace('_', '-')}" for name in one.arguments)
         lines.append(f"not enrolled: {FacepairsError(one.error).with_names(flags)}")
@@ -142,22 +130,12 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
     rows = [
         ("enrolled", counted(enrolment.enrolled, "photo")),
         ("already there", f"{enrolment.known:,}"),
-        ("several faces", _several_faces(enrolment)),
         ("not enrolled", f"{len(enrolment.refused):,}"),
         ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
     ]
     values = {"gallery": gallery.place, "people": people, "photos": photos, "schema": SCHEMA}
     print_result(json, {**enrolment.to_json(), **values}, rows)
     raise typer.Exit(NEGATIVE if enrolment.refused else OK)
-
-
-def _several_faces(enrolment: "Enrolment") -> str:
-    """Return how many photos show several faces, and which of them were enrolled."""
-    if not enrolment.several_faces:
-        return "0"
-    fitting = f", in {enrolment.other_faces:,} another that fits the person's other photos"
-    other = fitting if enrolment.other_faces else ""
-    return f"{enrolment.several_faces:,}: the most prominent was enrolled{other}"
 
 
 @app.command(
@@ -186,13 +164,10 @@ def identify(
     such as no face, 3 no verdict: only faces of less than 24 pixels, or a model without known
     errors. In JSON, `faces` lists all faces, with numbers from 1 for the most prominent.
     """
-    path = photo_path(photo)
     with _open(gallery, bundle) as known:
-        found = known.identify_faces(path, max_fpir, threshold)
+        found = known.identify_faces(photo, max_fpir, threshold)
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
-    if found[0].same_photo is not None:
-        log(_describe_enrolled(found[0].same_photo))
-    _warn_of_faces(path, found)
+    _warn_of_faces(photo, found)
     if json:
         print_json({**_faces_json(found), **values})
     elif len(found) == 1:
@@ -203,7 +178,7 @@ def identify(
     raise typer.Exit(EXIT_CODES[is_known])
 
 
-def _warn_of_faces(path: Path, found: "list[Identification]") -> None:
+def _warn_of_faces(path: str, found: "list[Identification]") -> None:
     several = len(found) > 1
     log_first(
         [
@@ -249,56 +224,12 @@ def _print_faces(found: "list[Identification]") -> None:
     print_rows([["face", "box", "score", "person"], *table])
 
 
-def _describe_enrolled(name: str, asked: str | None = None) -> str:
-    """Return a warning about a photo that is enrolled itself; `asked` is who it is said to show."""
-    if asked is not None and name != asked.strip():
-        return f"warning: this very photo is enrolled as {name}, not as {asked}"
-    return f"warning: this very photo is enrolled as {name}: that it matches says nothing"
-
-
-@app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")
-def verify_as(
-    gallery: Place,
-    name: Name,
-    photo: Photo,
-    threshold: Threshold = None,
-    max_fmr: MaxFmr = None,
-    bundle: Bundle = "default",
-    json: Json = False,
-) -> None:
-    """Decide whether a photo shows a person of the gallery; the most similar enrolled photo counts.
-
-    Of several faces in the photo, the most prominent is compared.
-
-    Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
-    verdict: a face of less than 24 pixels, or a model without a threshold.
-    """
-    from facepairs.verification.verdict import verdict_rows
-
-    path = photo_path(photo)
-    with _open(gallery, bundle) as known:
-        point = known.verifier.operating_point(threshold, max_fmr)
-        verdict = known.verify_as(name, path, point)
-        same_photo = known.enrolled_as(path)
-        if same_photo is not None:
-            log(_describe_enrolled(same_photo, name))
-        warn_of_face(path, verdict.left)
-        values = {**verdict.to_json(), "comparisons": verdict.comparisons}
-        face = values.pop("faces")["left"]
-        names = {"name": name, "photo": photo, "same_photo": same_photo}
-        names |= {"gallery": known.place, "model": bundle}
-        rows = [(key.replace("A", "photo"), value)
-                for key, value in verdict_rows(verdict)]  # fmt: skip
-        print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
-    raise typer.Exit(EXIT_CODES[verdict.same])
-
-
 @app.command("list", epilog="Example: facepairs gallery list known.gallery")
 def list_people(gallery: Place, json: Json = False) -> None:
     """List everybody in the gallery: photos, date, and when they are forgotten.
 
-    Checks that the gallery is as it was written, and that nobody else may read its file: exit code
-    1 if something is wrong, 2 if it cannot be opened.
+    Checks that a file is sound, and that nobody else may read it: exit code 1 if something is
+    wrong, 2 if it cannot be opened.
     """
     from facepairs.gallery.gallery import Gallery
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 EXAMPLE = """\b
 Examples:
   facepairs group holidays/ people
-  facepairs group holidays/ people --gallery known.gallery
-  facepairs group holidays/ faces.csv --precision 0.999 --labels people.csv
+  facepairs group holidays/ people --precision 0.999 --labels labels.csv
 """
 SCHEMA = 1
 
@@ -25,15 +24,12 @@ def group(
     heap: Annotated[Path, Argument(help="Folder of photos, in any folders below it.")],
     out: Annotated[
         Path,
-        Argument(help="Folder to write: person_0001/photo.jpg; or a .csv file, the list alone."),
+        Argument(help="Folder to write: person_0001/photo.jpg."),
     ],
     precision: Annotated[
         float, Option(help="Share of joined pairs of faces that shall show one person.")
     ] = 0.99,
     bundle: Bundle = "default",
-    gallery: Annotated[
-        str | None, Option(help="Gallery that gives the names of people who are enrolled.")
-    ] = None,
     labels: Annotated[
         Path | None,
         Option(help="CSV file photo,person: measure how well the groups agree with it."),
@@ -63,8 +59,7 @@ def group(
     from facepairs.gallery.heap import find_photos
 
     known = read_labels(labels, find_photos(heap)) if labels else {}
-    groups = group_heap(heap, out, bundle, precision=precision, gallery=gallery, copy=copy)
-    log_first([f"warning: {note}" for note in groups.notes])
+    groups = group_heap(heap, out, bundle, precision=precision, copy=copy)
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
     rows = _rows(groups)

@@ -18,7 +18,7 @@ from facepairs.cli.shared.options import (
     path,
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
-from facepairs.cli.shared.verdicts import SCHEMA, Rows, note_source, threshold_rows
+from facepairs.cli.shared.verdicts import SCHEMA, Rows
 from facepairs.support.places import is_stream
 from facepairs.support.words import counted
 
@@ -82,7 +82,6 @@ def score(
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
     rows = _report_rows(report, point, describe_prior(prior))
     print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
-    note_source(verifier, json)
     sidecar = "" if is_stream(out) else f", and where the scores come from: {out}.json"
     log(f"written: {out}{sidecar}")
     raise typer.Exit(NEGATIVE if report.failed else OK)
@@ -112,6 +111,8 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
 
 def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:
     """Return the counts of a scored list of pairs; `prior` names that of the probabilities."""
+    from facepairs.verification.verdict import error_rows, threshold_text
+
     rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]
     if report.same is not None:
         rows.append(("same person", f"{report.same:,}"))
@@ -119,8 +120,7 @@ def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> 
         *rows,
         ("failed", f"{report.failed:,}"),
         ("several faces", f"{counted(report.several_faces, 'image')}: the most prominent was used"),
-        *((f"hint: {kind}", counted(images, "image")) for kind, images in report.hints.items()),
-        ("seconds", f"{report.seconds:.1f}"),
-        *threshold_rows(point),
+        ("threshold", threshold_text(point)),
+        *error_rows(point),
         ("probability", f"at {prior}"),
     ]

@@ -1,18 +1,17 @@
 """`facepairs search`: where is a person among the photos of a folder?"""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
     OK,
-    log,
+    log_first,
     print_result,
     print_rows,
 )
@@ -20,23 +19,17 @@ from facepairs.cli.shared.verdicts import (
     MATCH,
     SCHEMA,
     Rows,
-    note_source,
-    photo_path,
-    threshold_rows,
     warn_of_known,
 )
-from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from facepairs.verification.ranking import Match, Ranking
-
-MAX_FAILURES_SHOWN = 5
+    from facepairs.verification.ranking import Ranking
 
 EXAMPLE = """\b
 Examples:
   facepairs search a.jpg photos/
-  facepairs search a.jpg photos/ --out matches.csv
+  facepairs search a.jpg photos/ --json
 """
 
 
@@ -45,82 +38,45 @@ def search(
     folder: Annotated[Path, Argument(help="Folder of photos, searched in full depth.")],
     bundle: Bundle = "default",
     threshold: Threshold = None,
-    out: Annotated[
-        Path | None, Option(help="CSV file to write, with all photos; 20 are printed.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Find a person in a folder of photos.
 
-    The best matches come first. The most prominent face of A is compared with every face that is
-    found; of each photo, the most similar face counts. Small faces of large group photos may be
-    missed. The more faces, the more strangers match by chance: the result says how many to expect,
-    and unless a threshold is given, it is raised until at most one is expected.
+    The best matches come first: 20 are printed, all with --json. The most prominent face of A is
+    compared with every face that is found; of each photo, the most similar face counts. Small faces
+    of large group photos may be missed. The more faces, the more strangers match by chance: the
+    result says how many to expect, and unless a threshold is given, it is raised until at most one
+    is expected.
 
     Exit codes: 0 done, 1 done but some photos could not be used, 2 an error.
     """
     from facepairs.verification.ranking import rank_folder
     from facepairs.verification.verifier import Verifier
 
-    path = photo_path(photo)
-    if out is not None:
-        check_output_file(out)
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
-    ranking = rank_folder(verifier, path, folder, point)
-    if out is not None:
-        ranking.write(out)
+    ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
-    for line in _ranking_warnings(ranking):
-        log(line)
+    log_first([f"unusable: {one.error}" for one in ranking.failed])
     values = {"folder": str(folder), "model": bundle, "schema": SCHEMA}
-    print_result(json, {**ranking.to_json(MAX_SHOWN), **values}, _ranking_rows(ranking))
+    print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
+        rows = [
+            [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
+            for one in ranking.compared[:MAX_SHOWN]
+        ]
         print()
-        print_rows(_ranking_table(ranking))
-    note_source(verifier, json)
-    if out is not None:
-        log(f"written: {out}")
+        print_rows([["rank", "score", "match", "photo", "face"], *rows])
     raise typer.Exit(NEGATIVE if ranking.failed else OK)
 
 
 def _ranking_rows(ranking: "Ranking") -> Rows:
     """Return how many photos match, and how many faces would by chance."""
+    from facepairs.verification.verdict import threshold_text
+
     photos, faces = counted(len(ranking.compared), "photo"), counted(ranking.faces, "face")
     rows = [("searched", f"{faces} in {photos}")]
     if ranking.matches is not None:
         rows.append(("matches", counted(ranking.matches, "photo")))
-    expected = ranking.expected
-    text = expected.describe("faces") if expected else ranking.point.describe()
-    return [*rows, ("false matches", text), *threshold_rows(ranking.point, errors=False)]
-
-
-def _ranking_table(ranking: "Ranking") -> list[list[str]]:
-    """Return the header and the best photos."""
-    rows = [
-        [str(one.rank), f"{one.score:.4f}", _match(one), one.path, one.describe_face()]
-        for one in ranking.compared[:MAX_SHOWN]
-    ]
-    return [["rank", "score", "match", "photo", "face"], *rows]
-
-
-def _ranking_warnings(ranking: "Ranking") -> Iterator[str]:
-    """Yield what a reader of the ranking must know, and the photos that could not be used."""
-    if ranking.copies:
-        yield (
-            f"warning: {counted(ranking.copies, 'photo')} with the same content as "
-            f"{ranking.photo}: that they match says nothing"
-        )
-    failed = len(ranking.failed)
-    if not failed:
-        return
-    total = counted(failed + len(ranking.compared), "photo")
-    yield f"warning: {failed:,} of {total} could not be used:"
-    for _, error in ranking.failed[:MAX_FAILURES_SHOWN]:
-        yield f"  {error}"
-    if failed > MAX_FAILURES_SHOWN:
-        yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json and --out list them all"
-
-
-def _match(one: "Match") -> str:
-    return "copy" if one.same_content else MATCH[one.match]
+    rows.append(("false matches", ranking.describe_expected()))
+    return [*rows, ("threshold", threshold_text(ranking.point))]

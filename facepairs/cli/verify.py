@@ -12,24 +12,17 @@ from facepairs.cli.shared.output import log, print_result
 from facepairs.cli.shared.verdicts import (
     EXIT_CODES,
     SCHEMA,
-    note_source,
-    photo_path,
-    warn_of_face,
     warn_of_known,
 )
-from facepairs.support.places import check_output_file
 
 if TYPE_CHECKING:
-    from facepairs.bundles.rates import OperatingPoint
-    from facepairs.verification.verdict import Verdict
-    from facepairs.verification.verifier import QuickVerifier
+    from facepairs.faces.align import AlignedFace
 
 EXAMPLE = """\b
 Examples:
   facepairs verify a.jpg b.jpg
   facepairs verify a.jpg b.jpg --max-fmr 0.001 --json
   facepairs verify group.jpg b.jpg --face 2
-  facepairs verify a.jpg b.jpg --show verdict.png
 """
 
 
@@ -50,10 +43,6 @@ def verify(
             "and B. [default: 1, the most prominent]",
         ),
     ] = None,
-    show: Annotated[
-        Path | None,
-        Option(help="Picture to write: verdict, photos, landmarks (red), what is cut out (blue)."),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Decide whether two photos show the same person.
@@ -67,56 +56,43 @@ def verify(
     3 no verdict: a face of less than 24 pixels, or a model without a threshold.
     """
     from facepairs.bundles.measured import check_prior
+    from facepairs.faces.align import chosen_face
     from facepairs.verification.verdict import verdict_rows
-    from facepairs.verification.verifier import QuickVerifier
+    from facepairs.verification.verifier import Verifier
 
-    photos = photo_path(left), photo_path(right)
+    photos = Path(left), Path(right)
     if len(face or ()) > 2:
         raise typer.BadParameter("give a number for A, and one for B", param_hint="--face")
     check_prior(prior)
-    if show is not None:
-        from facepairs.verification.overlay import MARK, picture_format
-
-        picture_format(show)
-        check_output_file(show, MARK)
-    verifier = QuickVerifier.load(bundle)
+    verifier = Verifier.load(bundle)
     point = verifier.operating_point(threshold, max_fmr)
-    verdict = _compare(verifier, *photos, point, prior, face)
-    if show is not None:
-        from facepairs.verification.overlay import write_overlay
-
-        write_overlay(show, *photos, verdict)
+    faces = [verifier.detect(photo, every=bool(face)) for photo in photos]
+    first, second = [*(face or ()), 1, 1][:2]
+    a = chosen_face(faces[0], first - 1, left, "face", first=1)
+    b = chosen_face(faces[1], second - 1, right, "face", first=1)
+    verdict = verifier.verify_faces(a, b, point, prior)
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
-    warn_of_face(photos[0], verdict.left, None if face else "; for the next: --face 2")
-    warn_of_face(photos[1], verdict.right, None if face else "; for the next: --face 1 --face 2")
-    if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
-        log(
-            "warning: by the probability these are more likely two people, but the threshold is so "
-            "low that they pass; for a stricter one: --max-fmr or --threshold"
-        )
+    _warn_of_face(photos[0], verdict.left, "" if face else "--face 2")
+    _warn_of_face(photos[1], verdict.right, "" if face else "--face 1 --face 2")
     values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
-    note_source(verifier, json)
-    if show is not None:
-        log(f"written: {show}")
     raise typer.Exit(EXIT_CODES[verdict.same])
 
 
-def _compare(
-    verifier: "QuickVerifier",
-    left: Path,
-    right: Path,
-    point: "OperatingPoint",
-    prior: float,
-    numbers: list[int] | None,
-) -> "Verdict":
-    """Compare the most prominent faces, or those of the given numbers."""
-    from facepairs.faces.align import chosen_face
+def _warn_of_face(path: Path, face: "AlignedFace | None", option: str) -> None:
+    """Warn of a face that may be the wrong one of several, or is hard to judge.
 
-    a, b = [*(numbers or ()), 1, 1][:2]
-    faces = verifier.detect_both(left, right, every=bool(numbers))
-    one = chosen_face(faces[0], a - 1, str(left), "face", first=1)
-    other = chosen_face(faces[1], b - 1, str(right), "face", first=1)
-    return verifier.verify_faces(one, other, point, prior)
+    Args:
+        path: The photo.
+        face: The face that was compared.
+        option: What takes the next face; "" where the user has chosen this one.
+    """
+    if face and (face.faces or 0) > 1 and option:
+        log(
+            f"warning: {path}: {face.faces} faces: perhaps not the one you mean; for the next: "
+            f"{option}"
+        )
+    for hint in face.hints if face else ():
+        log(f"warning: {path}: {hint.text}")

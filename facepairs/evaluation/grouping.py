@@ -20,8 +20,8 @@ from facepairs.evaluation.fitting import measured_rates
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import TAILS, draw_people
 from facepairs.evaluation.pair_scores import FaceHeap
+from facepairs.support.words import printable
 from facepairs.verification.linkage import average_linkage, unit_rows
-from facepairs.verification.pairs_file import printable
 
 DRAWS = 200
 CUTS = 120  # heights at which grouping is measured

@@ -24,8 +24,8 @@ from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of,
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.support.words import counted
-from facepairs.verification.pairs_file import SAME_CONTENT
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
+from facepairs.verification.score_list import SAME_CONTENT
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
 CLUSTER = "cluster"

@@ -114,8 +114,9 @@ def usable_faces(found: list[Face], name: str) -> list[Face]:
         TooSmallFace: All are smaller than MIN_FACE_PX.
     """
     if problem := face_problem(found):
-        error = NoFace if problem.problem == "no_face" else TooSmallFace
-        raise error(f"{name}: {problem.reason}")
+        kind, reason = problem
+        error = NoFace if kind == "no_face" else TooSmallFace
+        raise error(f"{name}: {reason}")
     return large_enough(found)
 
 

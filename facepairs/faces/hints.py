@@ -9,7 +9,6 @@ import numpy.typing as npt
 from facepairs.faces.detector import Face
 from facepairs.faces.frame import fit_crop
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
-from facepairs.images.jpeg import lacks_end
 from facepairs.images.photo import Photo
 
 # Measured on one photo each of 1,500 training people of LFW's View 1, aligned, centre 128 of 250.
@@ -38,9 +37,6 @@ class Hint(msgspec.Struct, frozen=True):
 UNALIGNED = Hint(
     "unaligned", "the whole image was used: this model takes photos that are framed like LFW's"
 )
-
-
-CUT_OFF = Hint("cut-off", "the end of the file is missing; copy it again")
 
 
 def gray_of(crop: Crop) -> Gray:
@@ -112,19 +108,14 @@ def face_hints(photo: Photo, face: Face) -> tuple[Hint, ...]:
     """Return what makes a face of a photo hard to judge; raises BadImage for damage."""
     to_square = fit_crop(face.landmarks, HINTS_SPEC)
     square = warp_photo(photo, to_square, HINTS_SPEC.crop_px)
-    hints = photo_hints(square, HINTS_SPEC.crop_px / to_square.scale, face)
-    return (*hints, *_damage_hints(photo))
+    return photo_hints(square, HINTS_SPEC.crop_px / to_square.scale, face)
 
 
 def whole_hints(photo: Photo) -> tuple[Hint, ...]:
     """Return what makes a whole image hard to judge, as `face_hints`: nobody looks for a face."""
     square = crop_photo(photo, HINTS_SPEC)
     hints = photo_hints(square, HINTS_SPEC.side_px(photo.width_px, photo.height_px))
-    return (*hints, UNALIGNED, *_damage_hints(photo))
-
-
-def _damage_hints(photo: Photo) -> tuple[Hint, ...]:
-    return (CUT_OFF,) if isinstance(photo.content, bytes) and lacks_end(photo.content) else ()
+    return (*hints, UNALIGNED)
 
 
 def _too_small(crop_px: int, source_px: float, face: Face | None) -> str:

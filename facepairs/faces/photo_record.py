@@ -1,7 +1,7 @@
 """What is known of a photo once it was inspected, and why its faces cannot be used."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -74,29 +74,22 @@ def record_kind(aligned: bool) -> str:
     return f"{DETECTOR}-{FORMAT}" if aligned else f"{DETECTOR}-{FORMAT}-whole"
 
 
-class FaceProblem(NamedTuple):
-    """A kind of problem, and the problem in words."""
-
-    problem: Literal["no_face", "small_face"]
-    reason: str
-
-
 def large_enough(faces: Sequence[Face]) -> list[Face]:
     """Return the faces of MIN_FACE_PX or more, in their order."""
     return [face for face in faces if face.side_px >= MIN_FACE_PX]
 
 
-def face_problem(faces: Sequence[Face]) -> FaceProblem | None:
+def face_problem(faces: Sequence[Face]) -> tuple[str, str] | None:
     """Return why none of the faces of a photo, the most prominent first, can be used.
 
     None if one can.
     """
     if not faces:
-        return FaceProblem("no_face", "no face found; use a photo that shows the face clearly")
+        return "no_face", "no face found; use a photo that shows the face clearly"
     if large_enough(faces):
         return None
     side_px = faces[0].side_px
-    return FaceProblem(
+    return (
         "small_face",
         f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
         f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",

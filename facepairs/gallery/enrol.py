@@ -16,7 +16,7 @@ from facepairs.verification.photos import FaceInPhoto, PhotoReader, SeenPhoto
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
-DEFAULT_FPIR = 0.01  # also the share of new people for whom the warning is false
+DEFAULT_FPIR = 0.01
 POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 """Hints for which a photo is not enrolled: every later comparison would suffer from it."""
 
@@ -30,22 +30,6 @@ class Refused(msgspec.Struct, frozen=True):
     arguments: tuple[str, ...] = ()
 
 
-class Resemblance(msgspec.Struct, frozen=True):
-    """A photo that was enrolled, although somebody else in the gallery matches it."""
-
-    person: str
-    photo: str
-    other: str
-    score: float
-
-    def describe(self) -> str:
-        """Return a warning in words."""
-        return (
-            f"{self.photo}: already enrolled as {self.other}? score {self.score:.4f} (enrolled as "
-            f"{self.person})"
-        )
-
-
 @dataclass
 class Enrolment:
     """What became of some photos.
@@ -53,19 +37,12 @@ class Enrolment:
     Attributes:
         enrolled: Number of photos that were added.
         known: Number of photos that were enrolled for the same person before.
-        several_faces: Number of added photos with several faces.
-        other_faces: Number of photos of which another face than the most prominent one fits the
-            folder, and was used.
         refused: Photos that cannot be used, or are enrolled for somebody else.
-        resemblances: Added photos that match somebody else.
     """
 
     enrolled: int = 0
     known: int = 0
-    several_faces: int = 0
-    other_faces: int = 0
     refused: list[Refused] = field(default_factory=list)
-    resemblances: list[Resemblance] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict."""
@@ -85,13 +62,13 @@ class Photo(NamedTuple):
 
 
 class ReadPhoto(NamedTuple):
-    """A photo after it was read: with a problem, or with its embedding (or known before)."""
+    """A photo after it was read: with a problem, with who is enrolled with it, or an embedding."""
 
     person: str
     photo: str
     digest: bytes = b""
+    owner: str | None = None
     vector: ScoreArray | None = None
-    faces: int = 1
     problem: BadImage | None = None
     put_off: bool = False
 
@@ -102,13 +79,13 @@ class EnrolPhotos:
 
     Attributes:
         verifier: Its network embeds.
-        is_known: Tells whether the photo of a SHA-256 is enrolled, so that it need not be read.
+        owner: Returns who is enrolled with the photo of a SHA-256, which then need not be read.
         any_quality: Take photos that are hard to judge, too.
         put_off: Do not choose among several faces yet.
     """
 
     verifier: Verifier
-    is_known: Callable[[bytes], object]
+    owner: Callable[[bytes], str | None]
     any_quality: bool = False
     put_off: bool = False
 
@@ -129,39 +106,40 @@ class EnrolPhotos:
         result, nothing = ReadPhoto(person, name), SeenPhoto(name)
         try:
             data = read_checked(source, content_of, name)
-            result = result._replace(digest=hashlib.sha256(data).digest())
-            if self.is_known(result.digest):
+            digest = hashlib.sha256(data).digest()
+            result = result._replace(digest=digest, owner=self.owner(digest))
+            if result.owner is not None:
                 return result, nothing
-            seen, hints, faces = self._see(reader, data, photo)
-            if self.put_off and faces > 1:
+            seen, hints = self._see(reader, data, photo)
+            if self.put_off and seen.record and len(seen.record.found) > 1:
                 return result._replace(put_off=True), nothing
             poor = [hint.text for hint in hints if hint.kind in POOR]
             if poor and not self.any_quality:
                 raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo", "any_quality")
         except BadImage as error:
             return result._replace(problem=error.kept()), nothing
-        return result._replace(faces=faces), seen
+        return result, seen
 
     def _see(
         self, reader: PhotoReader, data: bytes, photo: Photo
-    ) -> tuple[SeenPhoto, tuple[Hint, ...], int]:
-        """Return what is seen of a photo, its hints, and how many faces it shows."""
+    ) -> tuple[SeenPhoto, tuple[Hint, ...]]:
+        """Return what is seen of a photo, and its hints."""
         name = photo.name
         if photo.position is not None:
             face = chosen_face(self.verifier.detect(data, name), photo.position, name)
-            return SeenPhoto(name, crop=face.crop), face.hints, face.faces or 1
+            return SeenPhoto(name, crop=face.crop), face.hints
         other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 0
-        seen = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
+        (seen,) = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
         if seen.error:
             raise seen.error
         assert seen.record
         if other:
             hints = face_hints(open_photo(data, name), known_face(seen.record, other, name))
-            return seen, hints, len(seen.record.found)
-        return seen, seen.record.hints, len(seen.record.faces or ()) or 1
+            return seen, hints
+        return seen, seen.record.hints
 
 
-def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str | None) -> None:
+def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
     """Note a photo that is enrolled already; `owner` is who is enrolled with it."""
     if owner == photo.person:
         enrolment.known += 1
@@ -170,6 +148,4 @@ def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str | None) -> Non
         f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
         f"remove {owner} and enrol their other photos again"
     )
-    if owner is None:
-        error = f"{photo.photo}: its time was over at this moment; enrol it again"
     enrolment.refused.append(Refused(photo.person, photo.photo, error))

@@ -1,10 +1,8 @@
 """`Gallery`: enrol people once, then ask who a photo shows."""
 
-import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -12,7 +10,6 @@ from typing import IO
 import numpy as np
 
 from facepairs.bundles.measured import identification_point
-from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
@@ -24,23 +21,20 @@ from facepairs.gallery.enrol import (
     Photo,
     ReadPhoto,
     Refused,
-    Resemblance,
     note_known,
 )
 from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
-from facepairs.gallery.vectors import Compare, Vectors
+from facepairs.gallery.vectors import Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support import console
-from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
-from facepairs.verification.loading import Model, model_name
+from facepairs.verification.loading import Model, compares_by_cosine, model_name
 from facepairs.verification.scorer import BATCH_CROPS
-from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
 LONGEST_DAYS = 1e6
@@ -125,10 +119,10 @@ class Gallery:
     def check_model(self, model: Model) -> None:
         """Raise an error for a model without embeddings, or another than made the gallery."""
         name = model_name(model)
-        if model.kind != "embedding":
+        if not compares_by_cosine(model):
             raise BadBundle(
-                f"{name}: scores pairs and has no embeddings, which a gallery keeps; use a model "
-                "such as siamese"
+                f"{name}: a gallery needs a model that compares embeddings by their cosine, such "
+                "as the included one"
             )
         made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
@@ -223,7 +217,6 @@ class Gallery:
             faces = fitting_faces(index, counts, keep=False)
             chosen = [photos[k]._replace(source=faces.source(index, k)) for k in images.tolist()]
             self._enrol(chosen, forget_after, any_quality, enrolment)
-            enrolment.other_faces = len(faces.chosen)
         return enrolment
 
     def _enrol(
@@ -256,38 +249,27 @@ class Gallery:
         self, batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
     ) -> None:
         """Store a batch, and note what became of it."""
-        new: list[tuple[ReadPhoto, NewPhoto]] = []
+        new: list[ReadPhoto] = []
+        rows: list[NewPhoto] = []
         for photo in batch:
             if problem := photo.problem:
                 reason = problem.message, problem.arguments
                 enrolment.refused.append(Refused(photo.person, photo.photo, *reason))
-            elif photo.vector is None:
-                note_known(enrolment, photo, self.store.owner(photo.digest))
-            else:
-                new.append((photo, NewPhoto(photo.person, photo.digest, photo.vector)))
+            elif photo.owner is not None:
+                note_known(enrolment, photo, photo.owner)
+            elif photo.vector is not None:
+                new.append(photo)
+                rows.append(NewPhoto(photo.person, photo.digest, photo.vector))
         if not new:
             return
-        self._set_model(len(new[0][1].vector))
+        self._set_model(len(rows[0].vector))
         vectors = self.vectors()
-        owners = self.store.put([row for _, row in new], forget_after)
-        for (photo, row), owner in zip(new, owners, strict=True):
+        for photo, row, owner in zip(new, rows, self.store.put(rows, forget_after), strict=True):
             if owner is not None:
                 note_known(enrolment, photo, owner)
                 continue
             enrolment.enrolled += 1
-            enrolment.several_faces += photo.faces > 1
-            if other := self._resembled(vectors, row):
-                enrolment.resemblances.append(Resemblance(row.person, photo.photo, *other))
             vectors.append([row.person], row.vector[None])
-
-    def _resembled(self, vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:
-        """Return who else matches a new photo, and the score."""
-        errors = self.verifier.bundle.errors
-        other = vectors.best_other(row.person, row.vector, self.compare)
-        if errors is None or other is None:
-            return None
-        is_match = other[1] >= errors.threshold_for(DEFAULT_FPIR / len(vectors))
-        return other if is_match else None
 
     def identify(
         self,
@@ -318,11 +300,9 @@ class Gallery:
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
 
-        def find() -> list[AlignedFace]:
-            faces = self.verifier.detect(photo, every=position is not None)
-            return [chosen_face(faces, position, "image")]
-
-        return self._identify(photo, find, max_fpir, threshold, top)[0]
+        faces = self.verifier.detect(photo, every=position is not None)
+        face = chosen_face(faces, position, "image")
+        return self._identify([face], max_fpir, threshold, top)[0]
 
     def identify_faces(
         self,
@@ -335,17 +315,15 @@ class Gallery:
 
         Arguments and errors as in `identify`; faces of too few pixels are left out.
         """
-        return self._identify(photo, lambda: self.verifier.detect(photo), max_fpir, threshold, top)
+        return self._identify(self.verifier.detect(photo), max_fpir, threshold, top)
 
     def _identify(
         self,
-        photo: ImageSource,
-        find: Callable[[], list[AlignedFace]],
+        faces: list[AlignedFace],
         max_fpir: float | None,
         threshold: float | None,
         top: int,
     ) -> list[Identification]:
-        """Identify the faces that `find` returns; it is called once all else has been checked."""
         if threshold is not None and max_fpir is not None:
             raise BadConfig("threshold and max FPIR exclude each other; give one of them")
         verifier, vectors = self.verifier, self.vectors()
@@ -359,62 +337,20 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
-        faces = find()
         rows = verifier.scorer.embed(np.stack([face.crop for face in faces]))
-        errors, same_photo = verifier.bundle.errors, self.enrolled_as(photo)
+        errors = verifier.bundle.errors
         return [
             Identification(
-                candidates=best_candidates(vectors, vectors.best(row, self.compare), point, top),
+                candidates=best_candidates(vectors, vectors.best(row), point, top),
                 point=point,
                 max_fpir=max_fpir,
                 people=len(vectors.people),
                 photos=len(vectors),
                 impostor_pairs=errors.impostor_pairs if errors else None,
                 face=face,
-                same_photo=same_photo,
             )
             for face, row in zip(faces, rows, strict=True)
         ]
-
-    def enrolled_as(self, photo: ImageSource) -> str | None:
-        """Return who this very photo is enrolled as: that it matches them says nothing.
-
-        Paths and bytes can be told; None for other kinds.
-        """
-        if isinstance(photo, str | os.PathLike):
-            return self.store.owner(bytes.fromhex(file_sha256(Path(photo))))
-        if isinstance(photo, bytes):
-            return self.store.owner(hashlib.sha256(photo).digest())
-        return None
-
-    def verify_as(
-        self, name: str, photo: ImageSource, point: OperatingPoint | None = None
-    ) -> Verdict:
-        """Compare a photo with all photos of one person; the most similar one counts.
-
-        Args:
-            name: Of the person.
-            photo: As for `identify`.
-            point: The threshold, see `Verifier.operating_point`; None for the model's default.
-
-        Returns:
-            A verdict; `comparisons` is the number of the person's photos, each of which gives a
-            stranger another chance.
-
-        Raises:
-            NotEnrolled: Nobody has that name.
-            BadImage: As in `identify`, and so for NoFace and TooSmallFace.
-        """
-        name, vectors = clean_name(name), self.vectors()
-        enrolled = vectors.of_person(name)
-        if not len(enrolled):
-            raise self._nobody(name)
-        point = point or self.verifier.operating_point()
-        (face,) = self.verifier.detect(photo, every=False)
-        probe = np.broadcast_to(self.verifier.scorer.embed(face.crop[None]), enrolled.shape)
-        score = float(self.verifier.compare(probe, enrolled).max())
-        verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
-        return replace(verdict, left=face)
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""
@@ -450,12 +386,6 @@ class Gallery:
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors
-
-    @cached_property
-    def compare(self) -> Compare | None:
-        """How embeddings are scored; None for the dot product."""
-        cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
-        return None if cosine else self.verifier.compare
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)

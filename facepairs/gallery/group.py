@@ -1,21 +1,12 @@
 """`group`: a heap of photos, sorted by people."""
 
-from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-import numpy as np
-
-from facepairs.bundles.measured import identification_point
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.gallery.enrol import DEFAULT_FPIR
-from facepairs.gallery.gallery import Gallery
 from facepairs.gallery.grouping import PRECISION, Groups, group_faces
 from facepairs.gallery.heap import find_photos, read_heap
 from facepairs.gallery.people_folder import (
     check_people_folder,
-    folder_name,
     read_earlier,
     write_people_folder,
 )
@@ -24,8 +15,6 @@ from facepairs.support.words import command_line
 from facepairs.verification.loading import model_name
 from facepairs.verification.verifier import Verifier
 
-FEW_FACES = 20
-
 
 def group(
     heap: Path | str,
@@ -33,7 +22,6 @@ def group(
     bundle: Path | str | None = None,
     *,
     precision: float = PRECISION,
-    gallery: Path | str | None = None,
     copy: bool = False,
 ) -> Groups:
     """Find all faces of all photos below a folder, and group them by people.
@@ -47,12 +35,10 @@ def group(
 
     Args:
         heap: The folder of photos. Nothing in it is changed.
-        out: Folder to write, see `people_folder`; a name that ends in .csv is the list of faces
-            alone, and None nothing.
+        out: Folder to write, see `people_folder`; None for none.
         bundle: A bundle or external embedder whose grouping was measured; None for the included
             model.
         precision: Share of joined pairs of faces that shall show one person, in (0, 1).
-        gallery: Gallery that gives the names of people that are enrolled.
         copy: Write copies of photos instead of hard links.
 
     Raises:
@@ -79,51 +65,8 @@ def group(
         calibrate = command_line("calibrate", name, "people/", "--out", "mine")
         raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")
     earlier = read_earlier(target, find_photos(heap))
-    with nullcontext() if gallery is None else Gallery(gallery, verifier) as known:
-        groups = group_faces(
-            read_heap(heap, verifier), errors, precision, earlier, verifier.bundle.cohort
-        )
-        faces = len(groups.faces)
-        if faces >= FEW_FACES and groups.expected.joined_pairs > faces * (faces - 1) / 4:
-            note = (
-                "more than half of all pairs look like one person; unless somebody is on most "
-                "photos, this model does not tell people on photos of this kind apart: calibrate "
-                "it on such"
-            )
-            expected = msgspec.structs.replace(groups.expected, is_valid=False)
-            groups = replace(groups, expected=expected, notes=(*groups.notes, note))
-        if known is not None:
-            groups = name_people(groups, known)
+    heap_read = read_heap(heap, verifier)
+    groups = group_faces(heap_read, errors, precision, earlier, verifier.bundle.cohort)
     if target is not None:
         write_people_folder(groups, target, earlier.corrections, copy)
     return groups
-
-
-def name_people(groups: Groups, gallery: Gallery) -> Groups:
-    """Return groups with the names of people that a gallery knows.
-
-    A group gets a name where its mean score with one of that person's photos reaches the threshold
-    at which the gallery would take one in a hundred such groups of strangers for somebody. Groups
-    that get the same name become one. A name that no folder can have is left out with a note, and
-    so is one that a correction took from a face of the group.
-    """
-    vectors = gallery.vectors()
-    if not len(vectors):
-        return groups
-    point = identification_point(gallery.verifier.bundle, DEFAULT_FPIR, len(vectors))
-    names: dict[str, str] = {}
-    notes: list[str] = []
-    for name, faces in groups.people.items():
-        scores = vectors.best(groups.heap.embeddings[faces].mean(axis=0), gallery.compare)
-        best = int(np.argmax(scores))
-        if point.threshold is None or scores[best] < point.threshold:
-            continue
-        known = vectors.people[best]
-        if groups.refused and any(known in groups.refused[face] for face in faces):
-            notes.append(f"{name} is not named {known}: a correction says that a face is not")
-            continue
-        try:
-            names[name] = folder_name(known)
-        except BadConfig as error:
-            notes.append(f"{name} keeps its name: {error}")
-    return replace(groups.renamed(names), notes=(*groups.notes, *notes))

@@ -6,8 +6,8 @@ from how many pairs of strangers it may hold, and how many pairs of faces a heig
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, count, groupby
 from typing import Any
@@ -19,8 +19,8 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
 from facepairs.errors import NotEnough
 from facepairs.gallery.heap import NO_FACE, Heap, HeapFace
+from facepairs.support.words import printable
 from facepairs.verification.linkage import Merges, average_linkage
-from facepairs.verification.pairs_file import printable
 from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99
@@ -34,7 +34,7 @@ COLLAGE_FMR = 1e-5
 # falls with the number of people to the power of .22 to .33.
 MIXED_FALLS = 0.3
 SUGGESTED = 100  # pairs of people
-SAME_FACE = 0.25  # overlap with an earlier box; a square of half or twice the area has .5
+FEW_FACES = 20  # of which more than half may well show one person
 Box = tuple[int, int, int]
 FaceKey = tuple[str, Box]
 """The photo, as it is printed, and the box of a face."""
@@ -55,18 +55,6 @@ class Earlier:
     person: dict[FaceKey, str] = field(default_factory=dict)
     refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
     corrections: bytes | None = None
-
-    def keys_of(self, faces: Sequence[HeapFace]) -> list[FaceKey]:
-        """Return each face's key here: the box that it overlaps most, else its own."""
-        boxes: dict[str, list[Box]] = defaultdict(list)
-        for photo, box in dict.fromkeys((*self.person, *self.refused)):
-            boxes[photo].append(box)
-        keys: list[FaceKey] = []
-        for face in faces:
-            photo = printable(face.photo)
-            box = max(boxes[photo], key=lambda one: overlap(face.box, one), default=face.box)
-            keys.append((photo, box if overlap(face.box, box) >= SAME_FACE else face.box))
-        return keys
 
 
 class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +83,10 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return in words how many pairs and people are expected to be wrong."""
         if not self.is_valid:
-            return "not known; more than half of all pairs look like one person"
+            return (
+                "not known; more than half of all pairs look like one person: calibrate this model "
+                "on photos of this kind"
+            )
         wrong, mixed = map(_about, (self.wrong_pairs, self.mixed_people))
         group = "groups" if self.mixed_people >= 1.5 else "group"
         low, high = self.precision_interval
@@ -129,7 +120,6 @@ class Groups:
         expected: The errors to expect.
         similar: Pairs of people who may be one, the most similar first.
         refused: For each face, the people that it was said not to show.
-        notes: Warnings, in words.
     """
 
     heap: Heap
@@ -138,7 +128,6 @@ class Groups:
     expected: ExpectedErrors
     similar: tuple[SimilarPeople, ...] = ()
     refused: tuple[frozenset[str], ...] = ()
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def people(self) -> dict[str, list[int]]:
@@ -148,22 +137,6 @@ class Groups:
             if self.person[face]:
                 found[self.person[face]].append(face)
         return dict(sorted(found.items()))
-
-    def renamed(self, names: dict[str, str]) -> "Groups":
-        """Return groups with other names of people; those that get the same name become one."""
-        person = tuple(names.get(name, name) for name in self.person)
-        similar: dict[tuple[str, str], float] = {}
-        for pair in self.similar:
-            one, other = sorted(names.get(name, name) for name in (pair.one, pair.other))
-            if one != other:
-                similar.setdefault((one, other), pair.height)
-        return replace(
-            self,
-            person=person,
-            certainty=certainties(self.heap.embeddings, person),
-            similar=tuple(SimilarPeople(*pair, height) for pair, height in similar.items()),
-            refused=tuple(frozenset(names.get(one, one) for one in each) for each in self.refused),
-        )
 
     @property
     def faces(self) -> tuple[HeapFace, ...]:
@@ -203,7 +176,6 @@ class Groups:
             "unusable": self.unusable,
             "expected": msgspec.to_builtins(self.expected),
             "similar": msgspec.to_builtins(self.similar),
-            "notes": list(self.notes),
         }
 
 
@@ -228,7 +200,7 @@ def group_faces(
     """
     assert errors.grouping is not None
     earlier = earlier or Earlier()
-    keys = earlier.keys_of(heap.faces)
+    keys = [(printable(face.photo), face.box) for face in heap.faces]
     known = sorted({earlier.person[key] for key in keys if key in earlier.person})
     number = {name: at for at, name in enumerate(known)}
     start = np.array([number.get(earlier.person.get(key, ""), -1) for key in keys], np.int64)
@@ -317,17 +289,8 @@ def choose_cut(
         mixed_people=float(min(wrong, mixed)),
         cut=errors.cuts[at],
         measured_on=measured_on,
+        is_valid=faces < FEW_FACES or 2 * total <= pairs,
     )
-
-
-def overlap(one: Box, other: Box) -> float:
-    """Return the area that two squares share, as a part of what they cover together."""
-    sides = [
-        max(0, min(one[at] + one[2], other[at] + other[2]) - max(one[at], other[at]))
-        for at in (0, 1)
-    ]
-    shared = sides[0] * sides[1]
-    return shared / max(1, one[2] ** 2 + other[2] ** 2 - shared)
 
 
 def _names(label: Ints, known: dict[int, str], taken: frozenset[str]) -> tuple[str, ...]:

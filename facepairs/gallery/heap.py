@@ -15,7 +15,7 @@ from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
 from facepairs.verification.linkage import unit_rows
-from facepairs.verification.loading import model_name
+from facepairs.verification.loading import compares_by_cosine, model_name
 from facepairs.verification.photos import SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
@@ -69,8 +69,7 @@ def read_heap(root: Path, verifier: Verifier) -> Heap:
         BadBundle: The model is another.
     """
     model = verifier.bundle
-    compares = getattr(model, "distance", "cosine")
-    if model.kind != "embedding" or not model.aligned or compares != "cosine":
+    if not (model.aligned and compares_by_cosine(model)):
         raise BadBundle(
             f"{model_name(model)}: grouping needs a model that finds faces and compares embeddings "
             "by their cosine, such as the included one"
@@ -78,7 +77,7 @@ def read_heap(root: Path, verifier: Verifier) -> Heap:
     photos, reader = find_photos(root), verifier.reader()
 
     def read(names: list[str]) -> list[SeenPhoto]:
-        seen = (reader.see_every(name, root / name) for name in names)
+        seen = (reader.see(name, root / name, every=True) for name in names)
         return reader.complete([face for faces in seen for face in faces])
 
     faces: list[HeapFace] = []

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.errors import BadImage
 from facepairs.gallery.grouping import Groups
 from facepairs.gallery.heap import cut_out
 from facepairs.support import console
@@ -64,11 +63,10 @@ def render_page(groups: Groups) -> str:
 def _face(groups: Groups, face: int) -> dict[str, Any]:
     """Return a face's photo, person, certainty and picture; encoded again, without metadata."""
     one = groups.faces[face]
-    try:
-        image = cut_out(groups.heap.root / one.photo, one.box, AROUND).resize((FACE_PX, FACE_PX))
-        picture = data_url(np.asarray(image), "JPEG", quality=QUALITY)
-    except BadImage:  # it was changed meanwhile
-        picture = ""
-    certainty = float(groups.certainty[face])
-    values = {"photo": one.photo, "person": groups.person[face], "picture": picture}
-    return {**values, "certainty": certainty}
+    image = cut_out(groups.heap.root / one.photo, one.box, AROUND).resize((FACE_PX, FACE_PX))
+    return {
+        "photo": one.photo,
+        "person": groups.person[face],
+        "picture": data_url(np.asarray(image), "JPEG", quality=QUALITY),
+        "certainty": float(groups.certainty[face]),
+    }

@@ -12,7 +12,7 @@ from facepairs.faces.align import AlignedFace
 from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
 from facepairs.verification.scorer import ScoreArray
-from facepairs.verification.verdict import expected_matches
+from facepairs.verification.verdict import threshold_text
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -37,7 +37,6 @@ class Identification:
         photos: Number of their photos.
         impostor_pairs: Number of pairs that the errors were measured on; None without errors.
         face: The face that was compared; of several, the most prominent.
-        same_photo: Who is enrolled with this very file; None for a new photo.
     """
 
     candidates: tuple[Candidate, ...]
@@ -47,7 +46,6 @@ class Identification:
     photos: int
     impostor_pairs: int | None
     face: AlignedFace
-    same_photo: str | None = None
 
     @property
     def known(self) -> bool | None:
@@ -67,10 +65,10 @@ class Identification:
     @property
     def fpir(self) -> Rate | None:
         """At most this share of strangers would be taken for somebody; None if not measured."""
-        found = expected_matches(self.point, self.photos)
-        if found is None:
+        rate = self.point.errors.fmr
+        if rate is None:
             return None
-        value, low, high = (min(1.0, x) for x in (found.expected, found.low, found.high))
+        value, low, high = (min(1.0, self.photos * x) for x in (rate.value, *rate.interval))
         return Rate(value, (low, high))
 
     def describe_errors(self) -> str:
@@ -90,15 +88,11 @@ class Identification:
 
     def error_rows(self) -> list[tuple[str, str]]:
         """Return the errors to expect, the same for all faces of a photo, in rows of text."""
-        point = self.point
-        threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
+        size = f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}"
         return [
             ("errors", self.describe_errors()),
-            ("threshold", threshold),
-            (
-                "gallery",
-                f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}",
-            ),
+            ("threshold", threshold_text(self.point)),
+            ("gallery", size),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -112,7 +106,6 @@ class Identification:
             "max_fpir": self.max_fpir,
             "fpir": msgspec.to_builtins(self.fpir),
             "impostor_pairs": self.impostor_pairs,
-            "same_photo": self.same_photo,
             "face": self.face.to_json(),
             "operating_point": self.point.to_json(),
         }

@@ -14,6 +14,7 @@ Commands that take a folder of people use the most prominent face of a photo, an
 out: folders within a person's folder do not count.
 """
 
+import contextlib
 import csv
 import os
 import shutil
@@ -25,15 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.data.pairs import csv_rows
-from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.grouping import Earlier, FaceKey, Groups
 from facepairs.gallery.heap import HeapFace, cut_out
 from facepairs.gallery.heap_page import render_page
 from facepairs.gallery.identity import clean_name
 from facepairs.support import console
-from facepairs.support.atomic import atomic_folder, temporary_beside
-from facepairs.support.places import check_output_file, check_output_folder, is_leftover
-from facepairs.verification.pairs_file import printable
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.places import check_output_folder, is_leftover
+from facepairs.support.words import printable
 
 FACES, PAGE = "faces.csv", "people.html"
 CORRECTIONS, CORRECTED = "corrections.csv", "corrected.csv"
@@ -60,21 +61,13 @@ class FaceRow(NamedTuple):
     file: str = ""
 
 
-def is_list(out: Path) -> bool:
-    """Return whether an output is the list of faces alone."""
-    return out.suffix.lower() == ".csv"
-
-
 def check_people_folder(out: Path, heap: Path) -> None:
     """Refuse an output that is something else than an earlier one, before any work.
 
     Raises:
         BadData: It is.
     """
-    if is_list(out):
-        check_output_file(out, ",".join(COLUMNS).encode())
-    else:
-        check_output_folder(out, "a folder of facepairs group", _files_of, heap)
+    check_output_folder(out, "a folder of facepairs group", _files_of, heap)
 
 
 def _files_of(folder: Path) -> set[str]:
@@ -102,14 +95,14 @@ def read_earlier(out: Path | None, photos: Collection[str]) -> Earlier:
             would drop it; or a correction names a person or a photo that there is not.
         BadConfig: A name is no name for a folder.
     """
-    place = None if out is None else out if is_list(out) else out / FACES
-    if place is None or not place.exists():
+    if out is None or not (out / FACES).exists():
         return Earlier()
+    place = out / FACES
     person: dict[FaceKey, str] = {}
     refused: dict[FaceKey, frozenset[str]] = {}
     there = set(map(printable, photos))
     for row in _read_rows(place):
-        if row.photo not in there and (row.file or (row.person and not row.problem)):
+        if row.photo not in there and (row.file or row.person):
             raise BadData(
                 f"{place}: has {row.photo}, which is not among the photos now; to keep its people "
                 "and files, choose another output"
@@ -119,9 +112,9 @@ def read_earlier(out: Path | None, photos: Collection[str]) -> Earlier:
             person[key] = row.person
         if row.refused:
             refused[key] = frozenset(row.refused.split(BETWEEN))
-    corrections = _corrections(place.parent) if place.name == FACES else None
+    corrections = _corrections(out)
     if corrections is not None:
-        _correct(person, refused, place.with_name(CORRECTIONS))
+        _correct(person, refused, out / CORRECTIONS)
     return Earlier(person, refused, corrections)
 
 
@@ -184,7 +177,7 @@ def folder_name(name: str) -> str:
 def write_people_folder(
     groups: Groups, out: Path, made: bytes | None = None, copy: bool = False
 ) -> None:
-    """Write people and the list of faces, or the list alone where `out` ends in .csv.
+    """Write people and the list of faces.
 
     Args:
         groups: The people.
@@ -194,31 +187,19 @@ def write_people_folder(
 
     Raises:
         BadData: It cannot be written, or corrections were added while the photos were grouped.
+        BadImage: A photo was changed meanwhile.
     """
-    if is_list(out):
-        with temporary_beside(out) as place:
-            _write_list(place, [row._replace(file="") for row, _ in _plan(groups)])
-        return
     with atomic_folder(out) as folder:
         plan, progress = _plan(groups), console.progress("writing faces")
-        lost: dict[str, str] = {}  # what is wrong with a photo that changed, by its file
         written: set[str] = set()
         for done, (row, face) in enumerate(plan, 1):
             if row.file and row.file not in written:
                 written.add(row.file)
                 target = folder / row.file
                 target.parent.mkdir(parents=True, exist_ok=True)
-                problem = _write_photo(groups.heap.root / row.photo, face, target, copy)
-                if problem:
-                    lost[row.file] = problem
+                _write_photo(groups.heap.root / row.photo, face, target, copy)
             progress(done, len(plan))
-        _write_list(
-            folder / FACES,
-            [
-                row._replace(file="", problem=lost[row.file]) if row.file in lost else row
-                for row, _ in plan
-            ],
-        )
+        _write_list(folder / FACES, [row for row, _ in plan])
         page = render_page(groups)
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
         before = out / CORRECTED
@@ -276,31 +257,16 @@ def _free_name(used: dict[str, str], folder: str, photo: str, face: int = 1) -> 
     return file
 
 
-def _write_photo(source: Path, face: HeapFace | None, target: Path, copy: bool) -> str:
-    """Link, copy or cut out of a photo; return why it cannot be read any more, or ""."""
-    try:
-        if face is None and copy:
-            shutil.copyfile(source, target)
-        elif face is None:
-            _link(source, target)
-        else:
-            cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)
-    except BadImage as error:
-        return str(error)
-    except OSError as error:
-        if os.access(source, os.R_OK):
-            raise
-        target.unlink(missing_ok=True)
-        return f"{source}: {error.strerror}"
-    return ""
-
-
-def _link(source: Path, target: Path) -> None:
-    """Link a photo, or copy it where links are not possible: to another disk, for instance."""
-    try:
-        os.link(os.path.realpath(source), target)
-    except OSError:
-        shutil.copyfile(source, target)
+def _write_photo(source: Path, face: HeapFace | None, target: Path, copy: bool) -> None:
+    """Link or copy a photo, or cut a face out of it; raises BadImage if it was changed."""
+    if face is not None:
+        cut_out(source, face.box).save(target, "JPEG", quality=QUALITY)
+        return
+    if not copy:
+        with contextlib.suppress(OSError):  # links are not possible: to another disk, for instance
+            os.link(os.path.realpath(source), target)
+            return
+    shutil.copyfile(source, target)
 
 
 def _write_list(path: Path, rows: list[FaceRow]) -> None:

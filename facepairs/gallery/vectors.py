@@ -1,6 +1,6 @@
 """Embeddings of a gallery in memory, to be compared with one face at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,6 @@ import numpy.typing as npt
 from facepairs.verification.scorer import ScoreArray
 
 STORED = "<f2"  # in the file; rounding to it changes a cosine by less than .001
-
-Compare = Callable[[ScoreArray, ScoreArray], ScoreArray]
 
 
 class Vectors:
@@ -61,41 +59,19 @@ class Vectors:
         self._person_of[self._count : end] = numbers
         self._count = end
 
-    def best(self, probe: ScoreArray, compare: Compare | None = None) -> ScoreArray:
+    def best(self, probe: ScoreArray) -> ScoreArray:
         """Return each person's score: that of the photo which is most like the probe.
 
         Args:
-            probe: float32[width].
-            compare: Scores embeddings row by row; None for the dot product.
+            probe: float32[width], of length 1.
 
         Returns:
             float32[people].
         """
         count = self._count  # first: another thread may be adding embeddings
         matrix = self._matrix[:count]
-        if compare is None:  # by one thread in .4 ms; BLAS needs longer to wake its threads
-            similar = np.einsum("ij,j->i", matrix, probe)
-        else:
-            similar = compare(np.broadcast_to(probe, matrix.shape), matrix)
+        # By one thread in .4 ms; BLAS needs longer to wake its threads.
+        similar = np.einsum("ij,j->i", matrix, probe)
         scores = np.full(len(self._numbers), -np.inf, np.float32)
         np.maximum.at(scores, self._person_of[:count], similar)
-        return scores if compare else np.minimum(scores, 1)  # a cosine of rounded embeddings
-
-    def best_other(
-        self, name: str, probe: ScoreArray, compare: Compare | None = None
-    ) -> tuple[str, float] | None:
-        """Return who else is most like the probe, and the score; None if there is nobody else."""
-        scores = self.best(probe, compare)
-        own = self._numbers.get(name)
-        if own is not None:
-            scores[own] = -np.inf
-        if len(scores) <= (own is not None):
-            return None
-        best = int(scores.argmax())
-        return self.people[best], float(scores[best])
-
-    def of_person(self, name: str) -> ScoreArray:
-        """Return the embeddings of one person: float32[N, width]."""
-        rows = self._person_of[: self._count] == self._numbers.get(name, -1)
-        found: ScoreArray = self._matrix[: self._count][rows]
-        return found
+        return np.minimum(scores, 1)  # cosines of rounded embeddings

@@ -1,11 +1,8 @@
-"""JPEG files: the walk over their segments, and a missing end."""
+"""JPEG files: the walk over their segments."""
 
-import io
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
-
-from PIL import Image, ImageChops
 
 SIGNATURE = b"\xff\xd8\xff"
 NO_MARKER, END, SCAN, APP1 = 0, 0xD9, 0xDA, 0xE1
@@ -54,21 +51,6 @@ def segments(data: bytes) -> Iterator[Segment]:
         at += length
         if has_length:
             pattern = _MARKER_AFTER_SCAN if marker == SCAN else _MARKER
-
-
-def lacks_end(data: bytes) -> bool:
-    """Return whether a file is a JPEG without its end marker."""
-    return data.startswith(SIGNATURE) and all(part.marker != END for part in segments(data))
-
-
-def ended(data: bytes) -> bytes:
-    """Return a JPEG that lacks nothing but its end marker with it; any other file as it is."""
-    if not lacks_end(data):
-        return data
-    # Where pixels are missing, too, what is put in their place changes the image.
-    whole, other = (data.rstrip(b"\xff") + more + b"\xff\xd9" for more in (b"", 64 * b"\x55"))
-    is_whole = ImageChops.difference(*map(Image.open, map(io.BytesIO, (whole, other)))).getbbox()
-    return data if is_whole else whole
 
 
 def has_several_scans(data: bytes) -> bool:

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from PIL import Image, ImageFile, PngImagePlugin, UnidentifiedImageError
 
 from facepairs.errors import LONGEST, FacepairsError
-from facepairs.images import jpeg
 from facepairs.images.formats import pillow_format
 from facepairs.images.hazards import find_hazard, without_metadata
 from facepairs.images.pixels import (
@@ -183,8 +182,6 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
         if slow and math.prod(image.size) > MAX_SLOW_PIXELS:
             hazard = f"a {kind} of over {MAX_SLOW_PIXELS:,} pixels in a slow compression"
             raise _too_slow(name, hazard)
-        if (whole := jpeg.ended(data)) is not data:
-            image = Image.open(io.BytesIO(whole), formats=(kind,))
         if kind == "TIFF":
             _check_tiff_pieces(image, name)
     return image

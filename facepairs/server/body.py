@@ -52,22 +52,10 @@ async def read_request(
     except TimeoutError:
         raise RequestProblem(408, "slow", f"the body did not come within {READ_S:g} s") from None
     except msgspec.ValidationError as error:
-        raise RequestProblem(422, "value", _explain(str(error))) from None
+        raise RequestProblem(422, "value", str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestProblem(400, "json", f"the body is not JSON: {error}") from None
     raise RequestProblem(415, "type", "send multipart/form-data or application/json")
-
-
-def _explain(problem: str) -> str:
-    """Say in words for those who send requests what msgspec finds wrong with a body."""
-    problem, _, place = problem.replace("Object ", "the request: ").partition(" - at `$.")
-    field = place.rstrip("`")
-    if "base64" in problem:
-        return (
-            f"{field} is neither a file nor base64 (of a data URI the part after the comma); with "
-            f"curl: -F {field}=@photo.jpg"
-        )
-    return f"{field}: {problem}" if field else problem
 
 
 async def _counted(

@@ -6,13 +6,11 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadConfig
 from facepairs.gallery.gallery import Gallery
-from facepairs.gallery.stores import is_database
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
 from facepairs.server.service import Service
@@ -41,8 +39,7 @@ def run_server(
 
     Args:
         model: A bundle, or the TOML of an external embedder.
-        gallery: File or database of known people; None for none. It is made if it is missing, but
-            not its folder.
+        gallery: File or database of known people; None for none. It is made if it is missing.
         host: Address or name to listen on.
         port: 0 for any that is free.
         access: Who may use the server.
@@ -54,12 +51,8 @@ def run_server(
     Raises:
         BadConfig: The address cannot be used, or is not this machine's own without a token.
         BadBundle: The model cannot be used.
-        BadData: The gallery cannot be used, or its folder does not exist.
+        BadData: The gallery cannot be used.
     """
-    if gallery is not None and not is_database(gallery):
-        folder = Path(gallery).absolute().parent
-        if not folder.is_dir():  # probably a misspelt path: an empty gallery would hide that
-            raise BadData(f"{folder}: no such folder; make it, or give another gallery", "gallery")
     listener = _listen(host, port, access.token)
     with contextlib.closing(listener), contextlib.ExitStack() as stack:
         # One thread per call of the network: the requests in work share the cores.

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.faces.hints import Hint
-from facepairs.gallery.enrol import Refused, Resemblance
+from facepairs.gallery.enrol import Refused
 from facepairs.gallery.identification import Candidate
 from facepairs.gallery.stores.base import Person
 
@@ -33,15 +33,12 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Options(Request, frozen=True, kw_only=True):
-    """How to decide; at most one of `threshold`, `max_fmr` and `balanced`."""
+    """How to decide; at most one of `threshold` and `max_fmr`."""
 
     threshold: Score | None = None
     max_fmr: Annotated[
         float | None, Meta(description="Use the model's threshold for this false match rate.")
     ] = None
-    balanced: Annotated[
-        bool, Meta(description="Use the threshold at which the probability is one half.")
-    ] = False
     prior: Annotated[
         float, Meta(description="Share of genuine pairs among yours, for the probability.")
     ] = EQUAL_PRIORS
@@ -178,7 +175,6 @@ class ModelResult(Struct, frozen=True, kw_only=True):
     label: Annotated[str, Meta(description="The operating point in words.")]
     description: Annotated[str, Meta(description="Its errors in words.")]
     curve: ErrorTable | None
-    note: str
 
 
 class PeopleResult(Struct, frozen=True):
@@ -192,9 +188,7 @@ class EnrolResult(Struct, frozen=True):
 
     enrolled: int
     known: int
-    several_faces: int
     refused: list[Refused]
-    resemblances: list[Resemblance]
     people: int
     photos: int
 
@@ -217,7 +211,6 @@ class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_fpir: float | None
     fpir: Rate | None
     impostor_pairs: int | None
-    same_photo: str | None
     operating_point: OperatingPoint
     face: FaceResult
     model: str

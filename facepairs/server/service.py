@@ -12,7 +12,7 @@ from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
-from facepairs.verification.loading import model_name, source_note
+from facepairs.verification.loading import model_name
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
@@ -54,7 +54,6 @@ class Service:
             label=point.label,
             description=point.describe(),
             curve=bundle.errors,
-            note=source_note(bundle, self._model),
         )
 
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
@@ -147,7 +146,7 @@ class Service:
 
     def _point(self, request: schema.Options) -> OperatingPoint:
         check_prior(request.prior)
-        return self.verifier.operating_point(request.threshold, request.max_fmr, request.balanced)
+        return self.verifier.operating_point(request.threshold, request.max_fmr)
 
     def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
         values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}

@@ -15,6 +15,11 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def printable(text: str) -> str:
+    """Replace bytes that are not UTF-8 by backslash escapes, so that an output is UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def command_line(*words: object) -> str:
     """Return a command of facepairs as it is typed, quoted for a shell."""
     return shlex.join(["facepairs", *map(str, words)])

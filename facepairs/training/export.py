@@ -263,7 +263,7 @@ def _embedder_toml(bundle: Bundle, network: bytes) -> str:
         more |= {"align": "landmarks-5", "points": [list(point) for point in crop.points]}
     else:
         align = "landmarks" if bundle.aligned else "none"
-        more |= {"align": align, "crop": [crop.crop_px, crop.frame_px]}
+        more |= {"align": align, "crop": crop.crop_px / crop.frame_px}
     more["sha256"] = hashlib.sha256(network).hexdigest()
     if bundle.training.data:  # else the identities tell how many people it was
         more["training_data"] = bundle.training.data

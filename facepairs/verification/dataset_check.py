@@ -14,8 +14,6 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
 from facepairs.faces.hints import PROFILE_YAW
-from facepairs.faces.inspection import InspectPhotos
-from facepairs.faces.photo_cache import photo_cache
 from facepairs.faces.photo_record import PhotoRecord, face_problem
 from facepairs.images.photo import read_below
 from facepairs.support import console
@@ -30,51 +28,44 @@ MIN_PHOTOS = 3  # in a folder: of two photos that differ, neither is the wrong o
 STRANGER = 0.11  # height at which the photos of a folder are grouped, see `find_mislabelled`
 
 
-def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
+def check_dataset(root: Path) -> DatasetReport:
     """Check a folder of faces; every photo is read whole, hashed, decoded and searched for faces.
+
+    Faces are compared by the default model.
 
     Args:
         root: A folder `Person_Name/photo.jpg`.
-        labels: Compare faces by the default model.
 
     Raises:
         BadData: The folder is missing, not readable, or has no images.
     """
     index = FaceIndex.scan(root)
-    verifier = Verifier.load(threads=1) if labels else None
-    read = partial(read_below, index.root)
-    reader = replace(verifier.reader(), open=read) if verifier else None
-    inspect = InspectPhotos(True, photo_cache(), read)
-
-    def examine(names: list[str]) -> list[tuple[PhotoRecord, Embedding | None]]:
-        """Return what each photo shows, and the embedding of its most prominent face."""
-        if reader is None:
-            return [(record, None) for record in inspect(names)]
-        seen = reader.read([(name, name) for name in names])
-        return [(one.to_record(), one.embedding) for one in seen]
-
+    verifier = Verifier.load(threads=1)
+    reader = replace(verifier.reader(), open=partial(read_below, index.root))
     progress = console.progress("checking photos")
     facts: list[PhotoFacts] = []
     embeddings: list[Embedding | None] = []
     content = np.zeros(len(index), np.int64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
-        for examined in thread_map(examine, batches(index.names(), BATCH_CROPS)):
-            for record, embedding in examined:
+        named = ((name, name) for name in index.names())
+        for seen in thread_map(reader.read, batches(named, BATCH_CROPS)):
+            for one in seen:
+                record = one.to_record()
                 content[len(facts)] = record.content
                 facts.append(_facts_of(record))
-                embeddings.append(embedding)
+                embeddings.append(one.embedding)
             progress(len(facts), len(index))
-    faces = FittingFaces()
-    if verifier:
-        faces = fitting_faces(index, np.array([fact.faces for fact in facts]))
-        for image in faces.chosen:
-            (embeddings[image],) = verifier.embed([faces.source(index, image)])
+    faces = fitting_faces(index, np.array([fact.faces for fact in facts]))
+    for image in faces.chosen:
+        (embeddings[image],) = verifier.embed([faces.source(index, image)])
     for image in (*faces.chosen, *faces.unclear):
         facts[image] = facts[image]._replace(faces=1)  # is said of it below
-    findings = [*file_findings(index, facts), *_face_findings(index, faces)]
-    if verifier:
-        findings += _likeness(index, verifier, embeddings)
+    findings = [
+        *file_findings(index, facts),
+        *_face_findings(index, faces),
+        *_likeness(index, verifier, embeddings),
+    ]
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
         str(index.root),

@@ -112,7 +112,7 @@ def _choose(
     places: dict[int, list[int]] = {}
     for image in [*several.tolist(), *alone[:MOST_OTHERS].tolist()]:
         path = index.path(image)
-        seen = reader.complete(reader.see_every(str(path), path))
+        seen = reader.complete(reader.see(str(path), path, every=True))
         if rows := {one.face: one.embedding for one in seen if one.embedding is not None}:
             found[image], places[image] = np.stack(list(rows.values())), list(rows)
     chosen = choose_faces(list(found.values()), least) if len(found) > 1 else []

@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
-from facepairs.support.words import command_line
 from facepairs.verification.embedders.embedder import (
     EMBEDDER,
     ExternalEmbedder,
@@ -43,25 +42,15 @@ def model_name(model: Model) -> str:
     return str(model.folder if model.path.name == EMBEDDER else model.path)
 
 
-def source_note(model: Model, name: str) -> str:
-    """Return how to measure errors on one's own photos; "" where they are."""
-    if model.errors is not None and name != DEFAULT:
-        return ""
-    known = "are not known for this model" if model.errors is None else "were measured on LFW"
-    calibrate = command_line("calibrate", name, "photos/", "--out", "mine")
-    return f"note: errors {known}; on your photos, with facepairs[measure], run: {calibrate}"
+def compares_by_cosine(model: Model) -> bool:
+    """Return whether a model has embeddings, and their score is the cosine."""
+    return model.kind == "embedding" and getattr(model, "distance", "cosine") == "cosine"
 
 
-def describe_scoring(model: Model) -> str:
-    """Return in words what is done with photos to score pairs of them, for displays of progress."""
-    scoring = "embedding" if model.kind == "embedding" else "comparing"
-    return f"finding faces and {scoring}" if model.aligned else scoring
-
-
-def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> Scorer:
-    """Open a model's network; threads and quick as for `BundleScorer`."""
+def open_scorer(model: Model, threads: int | None = None) -> Scorer:
+    """Open a model's network; threads as for `BundleScorer`."""
     if isinstance(model, Bundle):
-        return BundleScorer(model, threads, quick)
+        return BundleScorer(model, threads)
     return EmbedderScorer(model, threads)
 
 

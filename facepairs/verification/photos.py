@@ -149,7 +149,7 @@ class PhotoReader:
 
     def read(self, photos: Sequence[Named]) -> list[SeenPhoto]:
         """Return what was found in some photos, ready for `score`."""
-        return self.complete([self.see(*photo) for photo in photos])
+        return self.complete([self.see(*photo)[0] for photo in photos])
 
     def complete(self, photos: Sequence[SeenPhoto]) -> list[SeenPhoto]:
         """Embed all faces that `see` returned with their crops; let the cache remember what is new.
@@ -180,41 +180,39 @@ class PhotoReader:
         crops = (np.stack([one.crop for one in side]) for side in (left, right))  # type: ignore[misc]
         return self.scorer.score_pairs(*crops)
 
-    def see(self, name: str, source: Source) -> SeenPhoto:
-        """Return what was found in a photo: with its crop, or with an embedding that is known."""
-        if isinstance(source, AlignedFace):
-            return SeenPhoto(name, crop=source.crop)
-        return self._see_source(
-            name, source, source.face if isinstance(source, FaceInPhoto) else 0
-        )[0]
-
-    def see_every(self, name: str, source: Path) -> list[SeenPhoto]:
-        """Return what `see` returns of every face that is large enough, or why there is none."""
-        return self._see_source(name, source, None)
-
-    def see_content(self, name: str, data: bytes, kept: bool, face: int = 0) -> SeenPhoto:
-        """Return what was found in a photo, as `see` does.
+    def see(self, name: str, source: Source, every: bool = False) -> list[SeenPhoto]:
+        """Return what was found in a photo: with its crop, or with an embedding that is known.
 
         Args:
             name: What messages call it.
-            data: Its file.
-            kept: Whether it may be in the cache, and may be stored there.
-            face: Which of the faces that are large enough, from 0 for the most prominent.
-        """
-        return self._see(name, data, kept, face)[0]
+            source: A `FaceInPhoto` says which face is used; of others, it is the most prominent.
+            every: Return every face that is large enough instead.
 
-    def _see_source(self, name: str, source: ImageSource, face: int | None) -> list[SeenPhoto]:
+        Returns:
+            One face, or why there is none; with `every` perhaps more.
+        """
+        if isinstance(source, AlignedFace):
+            return [SeenPhoto(name, crop=source.crop)]
+        is_path = isinstance(source, str | os.PathLike)
+        face = source.face if isinstance(source, FaceInPhoto) else 0
         try:
-            is_path = isinstance(source, str | os.PathLike)
             content = read_checked(source, self.open, name) if _is_file(source) else source
         except BadImage as error:
             return [SeenPhoto(name, error.kept())]
-        return self._see(name, content, is_path, face)
+        return self.see_content(name, content, is_path, None if every else face)
 
-    def _see(
-        self, name: str, content: ImageSource, kept: bool, face: int | None
+    def see_content(
+        self, name: str, content: ImageSource, kept: bool, face: int | None = 0
     ) -> list[SeenPhoto]:
-        """Return one face of a photo, or all that are large enough where `face` is None."""
+        """Return what was found in the content of a photo, as `see` does.
+
+        Args:
+            name: What messages call it.
+            content: Its file, or an image.
+            kept: Whether it may be in the cache, and may be stored there.
+            face: Which of the faces that are large enough, from 0 for the most prominent; None for
+                every one.
+        """
         model, cache = self.model, self.cache if kept else None
         digest = hashlib.sha256(content).digest() if isinstance(content, bytes) else b""
         seen, photo, found = SeenPhoto(name, digest=digest, face=face or 0), None, []

@@ -1,6 +1,5 @@
 """`search`: the faces of a folder's photos by their similarity to one face, best first."""
 
-import csv
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +10,8 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
 from facepairs.support import console
-from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import thread_map
-from facepairs.verification.pairs_file import printable
-from facepairs.verification.verdict import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.verifier import Verifier
-
-COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")
 
 
 class Match(NamedTuple):
@@ -27,9 +21,7 @@ class Match(NamedTuple):
         rank: Its place, from 1.
         path: Below the folder.
         score: Higher is more alike.
-        match: score >= threshold; None without a threshold, and for a copy of the photo, of which
-            a match would say nothing.
-        same_content: Whether its file is a copy of the photo.
+        match: score >= threshold; None without a threshold.
         box: The square around the face: left, top and side in pixels; None where the model takes
             whole images.
         faces: How many faces of the photo were compared.
@@ -39,7 +31,6 @@ class Match(NamedTuple):
     path: str
     score: float
     match: bool | None
-    same_content: bool
     box: list[int] | None
     faces: int
 
@@ -75,59 +66,50 @@ class Ranking:
 
     @property
     def matches(self) -> int | None:
-        """How many photos match, copies of the photo left out; None without a threshold."""
+        """How many photos match; None without a threshold."""
         if self.point.threshold is None:
             return None
         return sum(bool(one.match) for one in self.compared)
 
     @property
-    def copies(self) -> int:
-        """How many photos have the content of the photo itself."""
-        return sum(one.same_content for one in self.compared)
-
-    @property
     def faces(self) -> int:
-        """How many faces were compared, those of copies left out."""
-        return sum(one.faces for one in self.compared if not one.same_content)
+        """How many faces were compared."""
+        return sum(one.faces for one in self.compared)
 
     @property
-    def expected(self) -> ExpectedMatches | None:
-        """How many strangers would match by chance; None where the errors are not known."""
-        return expected_matches(self.point, self.faces)
+    def expected(self) -> tuple[float, float, float] | None:
+        """How many strangers would match by chance, and the ends of the interval of 95 %.
 
-    def to_json(self, top: int) -> dict[str, Any]:
-        """Return a plain dict: the `top` best photos, counts, and everything that failed."""
+        None where the errors are not known.
+        """
+        rate = self.point.errors.fmr
+        if rate is None:
+            return None
+        return self.faces * rate.value, self.faces * rate.interval[0], self.faces * rate.interval[1]
+
+    def describe_expected(self) -> str:
+        """Return in words: `about 0.6 expected among 622 faces, at most 1.5`."""
+        if self.expected is None:
+            return self.point.describe()
+        number, _, high = map(_rounded, self.expected)
+        return (
+            f"about {number} expected among {self.faces:,} faces, at most {high}; more where "
+            "people look alike"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict: counts, all photos, and everything that failed."""
         return {
             "photo": str(self.photo),
             "compared": len(self.compared),
             "faces": self.faces,
             "matches": self.matches,
-            "same_content": self.copies,
-            **expected_json(self.expected),
+            "expected_false_matches": self.expected and self.expected[0],
+            "expected_false_matches_interval": self.expected and list(self.expected[1:]),
             "operating_point": self.point.to_json(),
-            "photos": [match._asdict() for match in self.compared[:top]],
+            "photos": [match._asdict() for match in self.compared],
             "failed": [failure._asdict() for failure in self.failed],
         }
-
-    def write(self, out: Path) -> None:
-        """Write a row for each photo as CSV (COLUMNS), whole or not at all.
-
-        `left` is the photo, `right` a path below the folder; best first, failures last.
-
-        Raises:
-            BadData: `out` cannot be written.
-        """
-        photo = printable(str(self.photo))
-        with atomic_file(out) as handle:
-            writer = csv.writer(handle)
-            writer.writerow(COLUMNS)
-            for one in self.compared:
-                match = None if one.match is None else int(one.match)
-                box = " ".join(map(str, one.box or ()))
-                cells = (one.score, match, int(one.same_content), box, one.faces, "")
-                writer.writerow((photo, printable(one.path), *cells))
-            for path, error in self.failed:
-                writer.writerow((photo, printable(path), *[""] * 5, printable(error)))
 
 
 def rank_folder(
@@ -165,13 +147,12 @@ def rank_folder(
 
     def best_of(name: str) -> Match | Failure:
         path = folder / name
-        seen = reader.complete(reader.see_every(str(path), path))
+        seen = reader.complete(reader.see(str(path), path, every=True))
         if seen[0].error:
             return Failure(name, str(seen[0].error))
         scores = reader.score([own] * len(seen), seen)
         best = int(scores.argmax())
-        copy = seen[0].digest == own.digest
-        return Match(0, name, float(scores[best]), None, copy, seen[best].box, len(seen))
+        return Match(0, name, float(scores[best]), None, seen[best].box, len(seen))
 
     found: list[Match] = []
     failed: list[Failure] = []
@@ -186,13 +167,14 @@ def rank_folder(
     if point is None:
         faces = sum(one.faces for one in found)
         point = gallery_point(verifier.bundle, verifier.operating_point(), faces or 1)
+    threshold = point.threshold
     compared = [
-        one._replace(rank=rank, match=_matches(one, point)) for rank, one in enumerate(found, 1)
+        one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)
+        for rank, one in enumerate(found, 1)
     ]
     return Ranking(photo, compared, failed, point)
 
 
-def _matches(one: Match, point: OperatingPoint) -> bool | None:
-    if one.same_content or point.threshold is None:
-        return None
-    return one.score >= point.threshold
+def _rounded(number: float) -> str:
+    """Return a number with two significant digits, without an exponent."""
+    return f"{number:,.0f}" if number >= 10 else f"{float(f'{number:.2g}'):g}"

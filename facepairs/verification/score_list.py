@@ -1,52 +1,44 @@
 """A CSV of pairs in, a CSV of scores out.
 
-The file is read twice: for the pairs, and to write its rows with their scores. Memory holds about
-1 KB for each distinct photo and some bytes for each row. `ListScoring` prepares the work; whoever
-does it, threads here or other machines, the output has the same bytes.
+Memory holds about 1 KB for each distinct photo and some bytes for each row. Whoever does the work,
+threads here or other machines, the output has the same bytes.
 """
 
 import csv
-import time
+import sys
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.data.pairs import person_name
+from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
-from facepairs.faces.photo_cache import PhotoCache, photo_cache
-from facepairs.support import console
-from facepairs.support.checksum import file_stamp
-from facepairs.support.parallel import batches, thread_map
-from facepairs.verification.loading import model_name
-from facepairs.verification.pairs_file import (
-    SAME_CONTENT,
-    SIDES,
-    ListedPair,
-    PairsFile,
-    printable,
-)
+from facepairs.faces.photo_cache import PhotoCache
+from facepairs.support.parallel import thread_map
+from facepairs.support.words import printable
+from facepairs.verification.loading import Model, model_name
 from facepairs.verification.photos import PhotoFolder, PhotoReader, SeenPhoto
 from facepairs.verification.provenance import provenance_of, scores_file
 from facepairs.verification.scorer import ScoreArray
-from facepairs.verification.scoring import Done, Indices, PairScores, PairScoring
+from facepairs.verification.scoring import Indices, PairScoring
 from facepairs.verification.verifier import Verifier
 
-CHUNK_ROWS = 1024
+SIDES = ("left", "right")
+COPIED = ("genuine", "fold")  # columns that are copied to the output
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in ("box", "faces", "hints"))
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
-NO_PHOTO = SeenPhoto("")
+CHUNK_ROWS = 1024
+SAME_CONTENT = "same-content"  # a hint on a pair of a photo and itself or a copy
 
 
 @dataclass
 class PairsReport:
-    """Counts of a run over a pairs file.
+    """Counts of a run over a list of pairs.
 
     Attributes:
         pairs: Rows of the file.
@@ -54,12 +46,10 @@ class PairsReport:
         images: Distinct images.
         images_failed: Images that cannot be used.
         several_faces: Images with several faces, of which the most prominent was used.
-        hints: Images by kind of hint, see `faces.hints`.
         same_content: Pairs of a photo and itself, or a copy: that these match says nothing.
         pairs_with_known_people: Scored pairs with people on whom the model was trained or
             calibrated, as the folders of the photos name them.
         same: Pairs that were accepted; None without a threshold.
-        seconds: Duration of the run.
         first_error: What is wrong with the first row without a score.
     """
 
@@ -67,13 +57,27 @@ class PairsReport:
     images: int
     images_failed: int
     several_faces: int
-    hints: dict[str, int]
+    pairs_with_known_people: int
     same: int | None
     failed: int = 0
     same_content: int = 0
-    pairs_with_known_people: int = 0
-    seconds: float = 0.0
     first_error: str = ""
+
+
+class ListedPairs(NamedTuple):
+    """The pairs of a list.
+
+    Attributes:
+        photos: The names of the distinct photos, in the order of the list.
+        left: int32[N], the number of each pair's first photo.
+        right: int32[N], that of the other one.
+        copied: The cells of those of the columns COPIED that the list has.
+    """
+
+    photos: list[str]
+    left: Indices
+    right: Indices
+    copied: dict[str, list[str]]
 
 
 def score_list(
@@ -81,32 +85,48 @@ def score_list(
     pairs: Path,
     out: Path,
     point: OperatingPoint,
-    root: Path | None = None,
+    photos: PhotoFolder,
     prior: float = EQUAL_PRIORS,
+    *,
+    ordered_map: Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]] = thread_map,
+    cache: PhotoCache | None = None,
 ) -> PairsReport:
     """Score every pair of a CSV file into another CSV file, and write where the scores come from.
 
-    What is found in photos is kept in the user's cache of photos: after an interruption the same
-    call goes on. A pair network computes its scores anew.
+    With a cache, the same call goes on after an interruption. A pair network computes its scores
+    anew.
 
     Args:
         verifier: Scores the pairs; open it with one thread, as the work is spread over all cores.
         pairs: CSV file with the columns left,right[,genuine][,fold].
         out: CSV file to write: the pairs in their order with score, probability, same (1 or 0),
             box, number of faces and hints of each side, and error, which is empty or what is wrong
-            with the line or its images. OUT.json has the provenance.
+            with the images. OUT.json has the provenance.
         point: The threshold.
-        root: Folder that the paths count from, None for the folder of `pairs`.
+        photos: Where the photos are that the file names.
         prior: The prior of the probabilities.
+        ordered_map: Does the work: threads, or other machines.
+        cache: Where photos are looked up and stored; None for nowhere.
 
     Raises:
         BadConfig: The prior is outside (0, 1).
-        BadData: The pairs file cannot be used as a whole, or `out` cannot be written.
+        BadData: A row of the list is wrong, or `out` cannot be written.
     """
-    job = ListScoring(
-        verifier, pairs, out, point, local_photos(pairs, root), prior, cache=photo_cache()
-    )
-    return job.finish(thread_map(job.scoring.work, job.scoring.items()))
+    check_prior(prior)
+    model = verifier.bundle
+    origin = provenance_of(model, model_name(model), str(pairs), point, prior=prior)
+    listed = read_list(pairs)
+    reader = PhotoReader(model, verifier.scorer, cache, open=photos.read)
+    named = [(photos.title(name), name) for name in listed.photos]
+    scoring = PairScoring(reader, named, listed.left, listed.right)
+    scores, found = scoring.collect(ordered_map(scoring.work, scoring.items()))
+    report = _count(model, listed, scores, found, point)
+    with scores_file(out, origin) as handle:
+        writer = csv.writer(handle)
+        writer.writerow((*SIDES, *listed.copied, *RESULT_COLUMNS))
+        results = _result_cells(model, scores, point, prior)
+        writer.writerows(_output_rows(listed, found, results, report))
+    return report
 
 
 def local_photos(pairs: Path | str, root: Path | None) -> PhotoFolder:
@@ -117,122 +137,96 @@ def local_photos(pairs: Path | str, root: Path | None) -> PhotoFolder:
     return PhotoFolder(root)
 
 
-class ListScoring:
-    """Scoring a list: do `scoring.work` on each of `scoring.items()`, then `finish`.
-
-    Args:
-        verifier, pairs, out, point, prior: As for `score_list`.
-        photos: The photos that `pairs` names.
-        cache: Where photos are looked up and stored; None for nowhere.
+def read_list(path: Path) -> ListedPairs:
+    """Read a CSV file of pairs, left,right[,genuine][,fold]; `genuine` and `fold` may be empty.
 
     Raises:
-        FacepairsError: What `score_list` raises.
+        BadData: A row is wrong, or there is none; the message has its line.
     """
-
-    def __init__(
-        self,
-        verifier: Verifier,
-        pairs: Path,
-        out: Path,
-        point: OperatingPoint,
-        photos: PhotoFolder,
-        prior: float,
-        cache: PhotoCache | None = None,
-    ) -> None:
-        self._started = time.monotonic()
-        check_prior(prior)
-        self._model, self._out, self._point, self._prior = verifier.bundle, out, point, prior
-        self._origin = provenance_of(
-            self._model, model_name(self._model), str(pairs), point, prior=prior
-        )
-        self._file, self._stamp = PairsFile(pairs), file_stamp(pairs)
-        names, left, right = number_photos(self._file)
-        reader = PhotoReader(self._model, verifier.scorer, cache, open=photos.read)
-        named = [(photos.title(name), name) for name in names]
-        self.scoring = PairScoring(reader, named, left, right)
-
-    def finish(self, work_done: Iterable[Done]) -> PairsReport:
-        """Collect the results of the work and write the scores.
-
-        Raises:
-            BadData: The pairs file has changed, or `out` cannot be written.
-        """
-        found = self.scoring.collect(work_done)
-        report = self._count(found)
-        progress, done = console.progress("writing scores"), 0
-        with scores_file(self._out, self._origin) as handle:
-            writer = csv.writer(handle)
-            writer.writerow((*SIDES, *self._file.kept, *RESULT_COLUMNS))
-            for rows in batches(self._file.rows(), CHUNK_ROWS):
-                if file_stamp(self._file.path) != self._stamp:
-                    raise BadData(f"{self._file.path}: changed while it was read; run it again")
-                writer.writerows(self._output_rows(rows, done, found, report))
-                done += len(rows)
-                progress(done, report.pairs)
-        report.seconds = time.monotonic() - self._started
-        return report
-
-    def _count(self, found: PairScores) -> PairsReport:
-        records = [one.record for one in found.photos.values() if one.record and not one.error]
-        hints = Counter(hint.kind for record in records for hint in record.hints)
-        return PairsReport(
-            pairs=len(self.scoring.left),
-            images=len(self.scoring.photos),
-            images_failed=sum(one.error is not None for one in found.photos.values()),
-            several_faces=sum(len(record.faces or ()) > 1 for record in records),
-            hints=dict(sorted(hints.items())),
-            same=None if self._point.threshold is None else 0,
-        )
-
-    def _output_rows(
-        self, rows: list[ListedPair], start: int, found: PairScores, report: PairsReport
-    ) -> Iterator[Iterable[object]]:
-        part = slice(start, start + len(rows))
-        scores = found.scores[part]
-        report.pairs_with_known_people += self._known_pairs(rows, scores)
-        results = self._result_cells(scores, report)
-        pairs = zip(
-            self.scoring.left[part].tolist(), self.scoring.right[part].tolist(), strict=True
-        )
-        for row, pair, result in zip(rows, pairs, results, strict=True):
-            left, right = (found.photos.get(number, NO_PHOTO) for number in pair)
-            problems = dict.fromkeys(str(one.error) for one in (left, right) if one.error)
-            error = row.error or "; ".join(problems)
-            report.failed += bool(error)
-            report.first_error = report.first_error or error
-            copies = not error and left.digest == right.digest
-            report.same_content += copies
-            more = [SAME_CONTENT] if copies else []
-            cells = [face_cells(one, more) for one in (left, right)]
-            names = map(printable, (row.left, row.right, *row.kept))
-            values = ("", "", "") if error else result
-            yield chain(names, values, chain.from_iterable(cells), (printable(error),))
-
-    def _known_pairs(self, rows: list[ListedPair], scores: ScoreArray) -> int:
-        """Count the scored pairs with people on whom the model was trained or calibrated."""
-        scored = [row for row, score in zip(rows, scores, strict=True) if not np.isnan(score)]
-        people = [{person_name(row.left), person_name(row.right)} for row in scored]
-        names = list(set().union(*people))
-        known = {name for name, knows in zip(names, self._model.knows(names), strict=True) if knows}
-        return sum(not known.isdisjoint(pair) for pair in people)
-
-    def _result_cells(
-        self, scores: ScoreArray, report: PairsReport
-    ) -> Iterator[tuple[object, object, object]]:
-        """Return score, probability and same of each row; unknown ones are empty."""
-        values, curve = scores.astype(np.float64), self._model.calibration
-        probability: Iterable[object] = [""] * len(values)
-        same: Iterable[object] = probability
-        if curve is not None:
-            probability = curve.probability(values, self._prior).tolist()
-        if self._point.threshold is not None and report.same is not None:
-            accepted = values >= self._point.threshold
-            report.same += int(accepted.sum())
-            same = accepted.astype(np.int8).tolist()
-        return zip(values.tolist(), probability, same, strict=True)
+    numbers: dict[str, int] = {}
+    sides = array("i")
+    copied: dict[str, list[str]] = {}
+    for line, row in csv_rows(path, SIDES):
+        try:
+            if row.get("genuine", "").strip():
+                parse_genuine(row["genuine"])
+            parse_fold(row.get("fold", ""))
+        except ValueError as error:
+            raise BadData(f"{path}: line {line}: {error}") from None
+        sides.extend(numbers.setdefault(row[side].strip(), len(numbers)) for side in SIDES)
+        for name in COPIED:
+            if name in row:
+                copied.setdefault(name, []).append(sys.intern(row[name]))
+    if not sides:
+        raise BadData(f"{path}: no pairs below the header")
+    left, right = np.array(sides, np.int32).reshape(-1, 2).T
+    return ListedPairs(list(numbers), left, right, copied)
 
 
-def face_cells(photo: SeenPhoto, more_hints: list[str]) -> tuple[str, str, str]:
+def _count(
+    model: Model,
+    listed: ListedPairs,
+    scores: ScoreArray,
+    found: dict[int, SeenPhoto],
+    point: OperatingPoint,
+) -> PairsReport:
+    """Return what can be counted before the rows are written."""
+    records = [one.record for one in found.values() if one.record and not one.error]
+    knows = model.knows([person_name(photo) for photo in listed.photos])
+    with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
+    return PairsReport(
+        pairs=len(scores),
+        images=len(listed.photos),
+        images_failed=sum(one.error is not None for one in found.values()),
+        several_faces=sum(len(record.faces or ()) > 1 for record in records),
+        pairs_with_known_people=int(with_known.sum()),
+        same=None if point.threshold is None else int((scores >= point.threshold).sum()),
+    )
+
+
+def _output_rows(
+    listed: ListedPairs,
+    found: dict[int, SeenPhoto],
+    results: Iterable[tuple[object, object, object]],
+    report: PairsReport,
+) -> Iterator[list[object]]:
+    """Yield the rows of the output, and count in the report what goes wrong in them."""
+    for row, result in enumerate(results):
+        numbers = int(listed.left[row]), int(listed.right[row])
+        left, right = (found[number] for number in numbers)
+        error = "; ".join(dict.fromkeys(str(one.error) for one in (left, right) if one.error))
+        report.failed += bool(error)
+        report.first_error = report.first_error or error
+        copies = not error and left.digest == right.digest
+        report.same_content += copies
+        more = [SAME_CONTENT] if copies else []
+        yield [
+            *(printable(listed.photos[number]) for number in numbers),
+            *(column[row] for column in listed.copied.values()),
+            *(("", "", "") if error else result),
+            *_face_cells(left, more),
+            *_face_cells(right, more),
+            printable(error),
+        ]
+
+
+def _result_cells(
+    model: Model, scores: ScoreArray, point: OperatingPoint, prior: float
+) -> Iterator[tuple[object, object, object]]:
+    """Yield score, probability and same of each row; unknown ones are empty."""
+    curve = model.calibration
+    for start in range(0, len(scores), CHUNK_ROWS):
+        values = scores[start : start + CHUNK_ROWS].astype(np.float64)
+        probability = None if curve is None else curve.probability(values, prior).tolist()
+        for row, score in enumerate(values.tolist()):
+            yield (
+                score,
+                "" if probability is None else probability[row],
+                "" if point.threshold is None else int(score >= point.threshold),
+            )
+
+
+def _face_cells(photo: SeenPhoto, more_hints: list[str]) -> tuple[str, str, str]:
     """Return a photo's box "left top side", number of faces, and kinds of hints."""
     record = photo.record
     if record is None or photo.error:
@@ -240,23 +234,3 @@ def face_cells(photo: SeenPhoto, more_hints: list[str]) -> tuple[str, str, str]:
     hints = [*(hint.kind for hint in record.hints), *more_hints]
     faces = "" if record.faces is None else str(len(record.faces))
     return " ".join(map(str, photo.box or ())), faces, " ".join(hints)
-
-
-def number_photos(file: PairsFile) -> tuple[list[str], Indices, Indices]:
-    """Number the distinct photos of a list in their order.
-
-    Returns:
-        Their names, and for each row the numbers of its photos, int32[N] each: -1 where the row is
-        malformed.
-
-    Raises:
-        BadData: The list is empty, or cannot be read.
-    """
-    numbers: dict[str, int] = {}
-    left, right = array("i"), array("i")
-    for row in file.rows():
-        for side, name in ((left, row.left), (right, row.right)):
-            side.append(-1 if row.error else numbers.setdefault(name, len(numbers)))
-    if not left:
-        raise BadData(f"{file.path}: no pairs below the header")
-    return list(numbers), np.array(left, np.int32), np.array(right, np.int32)

@@ -67,7 +67,6 @@ class OnnxSession:
         network: The network's bytes.
         path: The file that error messages name.
         threads: Threads of one call; None for one per core.
-        quick: Do not optimise the graph: it is open sooner and runs slower.
 
     Attributes:
         network: Its bytes.
@@ -83,21 +82,17 @@ class OnnxSession:
         network: bytes,
         path: Path,
         threads: int | None = None,
-        quick: bool = False,
     ) -> None:
         if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
             raise BadBundle(f"{path}: keeps tensors outside of itself; export it as a single file")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
-        if quick:
-            level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            options.graph_optimization_level = level
         options.log_severity_level = LOG_FATAL_ONLY
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.path, self.network = path, network
         # The bytes and not the file, which may have changed when the session is pickled.
-        self._arguments = (network, path, threads, quick)
+        self._arguments = (network, path, threads)
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 network, options, providers=["CPUExecutionProvider"]
@@ -210,36 +205,15 @@ class BundleScorer(Scorer):
     Args:
         bundle: The network's bundle.
         threads: Threads of one call; None for one per core.
-        quick: Open the network sooner and run it slower: for a pair or two.
 
     Raises:
-        BadBundle: As `OnnxSession` does, or the network does not fit the manifest.
+        BadBundle: As `OnnxSession` does.
     """
 
-    def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
+    def __init__(self, bundle: Bundle, threads: int | None = None) -> None:
         super().__init__(bundle.framing)
-        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads, quick)
+        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads)
         self._bundle = bundle
-        self._check_signature()
-
-    def _check_signature(self) -> None:
-        """Compare inputs and output with the manifest before any image is read."""
-        side, names = self._crop_px, self._bundle.network.inputs
-        inputs, outputs = self._session.inputs, self._session.outputs
-        if set(inputs) != set(names):
-            raise self._misfit(f"its inputs are {sorted(inputs)}, not {sorted(names)}")
-        for name, node in inputs.items():
-            fits = takes_shape(node, [side, side, 3]) and not isinstance(node.shape[0], int)
-            if node.type != "tensor(uint8)" or not fits:
-                raise self._misfit(
-                    f"input {name} is {node.type} {node.shape}, not uint8 [N, {side}, {side}, 3] "
-                    "with N free"
-                )
-        output = outputs.get(self._bundle.network.output)
-        if output is None or output.type != "tensor(float)":
-            types = {name: node.type for name, node in outputs.items()}
-            wanted = self._bundle.network.output
-            raise self._misfit(f"its outputs are {types}, without float {wanted}")
 
     def _misfit(self, problem: str) -> BadBundle:
         return BadBundle(
@@ -282,14 +256,6 @@ class BundleScorer(Scorer):
     def _run(self, *crops: Crop) -> ScoreArray:
         inputs = dict(zip(self._bundle.network.inputs, crops, strict=True))
         return self._session.run(self._bundle.network.output, inputs)
-
-
-def takes_shape(node: Any, sizes: list[int]) -> bool:
-    """Whether a tensor of shape [N, *sizes] fits an input; ONNX names the sizes that are free."""
-    if len(node.shape) != len(sizes) + 1:
-        return False
-    given = zip(node.shape[1:], sizes, strict=True)
-    return all(not isinstance(size, int) or size == wanted for size, wanted in given)
 
 
 def _first_line(error: Exception) -> str:

@@ -7,7 +7,6 @@ results can be pickled. A photo that cannot be used fails the pairs it is in.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from facepairs.errors import BadData
 from facepairs.support import console
 from facepairs.support.parallel import batches
-from facepairs.verification.loading import describe_scoring
 from facepairs.verification.photos import Named, PhotoReader, SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
@@ -28,12 +26,10 @@ Indices = npt.NDArray[np.integer[Any]]
 
 
 class Batch(NamedTuple):
-    """One work item: photos by number; for a pair network the rows that show no others."""
+    """One work item: photos by number; for a pair network also pairs: row, left and right photo."""
 
     photos: dict[int, Named]
-    rows: list[int]
-    left: list[int]
-    right: list[int]
+    pairs: list[tuple[int, int, int]]
 
 
 class Done(NamedTuple):
@@ -42,13 +38,6 @@ class Done(NamedTuple):
     photos: dict[int, SeenPhoto]
     rows: list[int]
     scores: ScoreArray
-
-
-class PairScores(NamedTuple):
-    """The scores of pairs: float32[N], NaN where a photo cannot be used; and the photos."""
-
-    scores: ScoreArray
-    photos: dict[int, SeenPhoto]
 
 
 class ScoreBatch:
@@ -72,94 +61,92 @@ class ScoreBatch:
         named = list(batch.photos.values())
         seen = self._reader.read(named) if self._reader.embeds else list(map(self._read, named))
         photos = dict(zip(batch.photos, seen, strict=True))
-        pairs = zip(batch.rows, batch.left, batch.right, strict=True)
-        usable = [one for one in pairs if not (photos[one[1]].error or photos[one[2]].error)]
-        rows, scores = [row for row, _, _ in usable], np.zeros(0, np.float32)
+        usable = [
+            (row, photos[left], photos[right])
+            for row, left, right in batch.pairs
+            if not (photos[left].error or photos[right].error)
+        ]
+        scores = np.zeros(0, np.float32)
         if usable:
-            sides = ([photos[pair[side]] for pair in usable] for side in (1, 2))
-            scores = self._reader.score(*sides)
-        return Done({n: one._replace(crop=None) for n, one in photos.items()}, rows, scores)
+            scores = self._reader.score([one[1] for one in usable], [one[2] for one in usable])
+        without_crops = {number: one._replace(crop=None) for number, one in photos.items()}
+        return Done(without_crops, [one[0] for one in usable], scores)
 
 
-@dataclass
 class PairScoring:
     """Scores pairs: do `work` on each of `items()`, in any place, and `collect` the results.
 
-    Attributes:
+    Args:
         reader: Reads the photos; knows the network.
         photos: Name and source of each photo.
-        left: integer[N], numbers of photos; -1 in rows without a pair.
+        left: integer[N], numbers of photos.
         right: integer[N], the same.
+
+    Attributes:
         work: What is to be done with each of `items()`.
     """
 
-    reader: PhotoReader
-    photos: Sequence[Named]
-    left: Indices
-    right: Indices
-
-    def __post_init__(self) -> None:
-        self.work = ScoreBatch(self.reader)
-        self._whole = np.flatnonzero((self.left >= 0) & (self.right >= 0))
-        sides = np.concatenate([self.left[self._whole], self.right[self._whole]])
-        self._images: list[int] = np.unique(sides).tolist()
+    def __init__(
+        self, reader: PhotoReader, photos: Sequence[Named], left: Indices, right: Indices
+    ) -> None:
+        self.reader = reader
+        self.photos = photos
+        self.left, self.right = left, right
+        self.work = ScoreBatch(reader)
+        self._images: list[int] = np.unique(np.concatenate([left, right])).tolist()
 
     def items(self) -> Iterator[Batch]:
         """Yield the work."""
         if self.reader.embeds:
             for part in batches(self._images, BATCH_CROPS):
-                yield Batch({number: self.photos[number] for number in part}, [], [], [])
+                yield Batch({number: self.photos[number] for number in part}, [])
             return
-        left, right = self.left[self._whole], self.right[self._whole]
-        by_photo = self._whole[
-            np.lexsort((right, left))
-        ]  # crops are used again while they are kept
+        by_photo = np.lexsort((self.right, self.left))  # crops are used again while they are kept
         for rows in batches(by_photo.tolist(), max(1, BATCH_CROPS // 2)):
-            sides = self.left[rows].tolist(), self.right[rows].tolist()
-            numbers = dict.fromkeys([*sides[0], *sides[1]])
-            yield Batch({number: self.photos[number] for number in numbers}, rows, *sides)
+            left, right = self.left[rows].tolist(), self.right[rows].tolist()
+            numbers = dict.fromkeys([*left, *right])
+            photos = {number: self.photos[number] for number in numbers}
+            yield Batch(photos, list(zip(rows, left, right, strict=True)))
 
-    def collect(self, work_done: Iterable[Done], strict: bool = False) -> PairScores:
-        """Return the scores, once the work is done.
+    def collect(
+        self, work_done: Iterable[Done], strict: bool = False
+    ) -> tuple[ScoreArray, dict[int, SeenPhoto]]:
+        """Return the scores, once the work is done, and what was found in the photos.
 
         Args:
             work_done: Does the work while it is iterated.
             strict: Raise what is wrong with the first photo that cannot be used.
+
+        Returns:
+            float32[N], NaN where a photo cannot be used; and the photos by their number.
 
         Raises:
             BadImage: A photo cannot be used, and `strict` is true.
         """
         scores = np.full(len(self.left), np.nan, np.float32)
         photos: dict[int, SeenPhoto] = {}
-        total = len(self._images if self.reader.embeds else self._whole)
-        done, progress = 0, console.progress(describe_scoring(self.reader.model))
+        progress = console.progress("reading photos")
         for batch in work_done:
             for seen in batch.photos.values():
                 if strict and seen.error:
                     raise seen.error
             photos |= batch.photos
             scores[batch.rows] = batch.scores
-            done += len(batch.photos) if self.reader.embeds else len(batch.rows)
-            progress(min(done, total), total)
-        progress(total, total)
+            progress(len(photos), len(self._images))
         if self.reader.embeds:
             self._compare(photos, scores)
-        return PairScores(scores, photos)
+        return scores, photos
 
     def _compare(self, photos: dict[int, SeenPhoto], scores: ScoreArray) -> None:
-        """Fill in the scores of all pairs whose two photos are embedded."""
-        embedded = {n: seen.embedding for n, seen in photos.items() if seen.embedding is not None}
-        if not embedded:
-            return
-        place = np.full(len(self.photos), -1)
-        place[list(embedded)] = np.arange(len(embedded))
-        rows = np.stack(list(embedded.values()))
-        left, right = place[self.left[self._whole]], place[self.right[self._whole]]
-        both = np.flatnonzero((left >= 0) & (right >= 0))
-        for start in range(0, len(both), CHUNK_PAIRS):
-            part = both[start : start + CHUNK_PAIRS]
-            values = self.reader.scorer.compare(rows[left[part]], rows[right[part]])
-            scores[self._whole[part]] = values
+        """Fill in the scores by the embeddings of the photos."""
+        scorer = self.reader.scorer
+        rows = np.full((len(self.photos), scorer.width), np.nan, np.float32)
+        for number, seen in photos.items():
+            if seen.embedding is not None:
+                rows[number] = seen.embedding
+        for start in range(0, len(scores), CHUNK_PAIRS):
+            part = slice(start, start + CHUNK_PAIRS)
+            scores[part] = scorer.compare(rows[self.left[part]], rows[self.right[part]])
 
 
 def check_positions(values: Indices, images: int) -> Indices:

@@ -1,12 +1,9 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
 import os
-import threading
-from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import replace
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +17,6 @@ from facepairs.support import console
 from facepairs.verification.loading import (
     Model,
     check_threshold,
-    describe_scoring,
     model_name,
     open_model,
     open_scorer,
@@ -30,8 +26,6 @@ from facepairs.verification.verdict import Verdict
 
 if TYPE_CHECKING:
     from facepairs.verification.photos import PhotoReader
-
-T = TypeVar("T")
 
 
 class Verifier:
@@ -44,32 +38,17 @@ class Verifier:
     Args:
         bundle: A bundle or an external embedder.
         threads: Threads of one call of the network; None for one per core.
+
+    Attributes:
+        scorer: The network.
     """
 
     def __init__(self, bundle: Model, threads: int | None = None) -> None:
         self.bundle = bundle
-        self._open: Callable[[], Scorer] = partial(open_scorer, bundle, threads)
-        self.scorer  # noqa: B018 - opens it
-
-    @cached_property
-    def scorer(self) -> Scorer:
-        """The network."""
-        return self._open()
+        self.scorer: Scorer = open_scorer(bundle, threads)
 
     def __repr__(self) -> str:
         return f"Verifier({model_name(self.bundle)!r}, kind={self.bundle.kind!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Free the network's memory; it is opened again when it is used again."""
-        vars(self).pop("scorer", None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: the model with its open network, whose files may be elsewhere."""
-        again = partial(open_scorer, self.bundle)
-        return {"bundle": self.bundle, "scorer": self.scorer, "_open": again}
 
     @classmethod
     def load(cls, path: Path | str | None = None, threads: int | None = None) -> Self:
@@ -113,20 +92,18 @@ class Verifier:
         b: ImageSource,
         threshold: float | None = None,
         max_fmr: float | None = None,
-        balanced: bool = False,
         prior: float = EQUAL_PRIORS,
     ) -> Verdict:
         """Compare the most prominent faces of two photos; their order does not matter.
 
-        The model's default operating point decides; at most one of `threshold`, `max_fmr` and
-        `balanced` chooses another. `Verdict.point` has the errors to expect there.
+        The model's default operating point decides, unless `threshold` or `max_fmr` chooses
+        another. `Verdict.point` has the errors to expect there.
 
         Args:
             a: A path, bytes, an open binary file, a Pillow image or an array.
             b: The other photo.
             threshold: Accept from this score on.
             max_fmr: Use the model's threshold for this false match rate, 0 to 1.
-            balanced: Use the threshold at which the probability at equal priors is one half.
             prior: Share of genuine pairs among those that you compare, in (0, 1). It changes the
                 probability, not the threshold.
 
@@ -135,9 +112,9 @@ class Verifier:
             NoFace: A photo shows no face.
             TooSmallFace: A photo's face has too few pixels.
             BadConfig: The threshold is no score of this model, the model has none for `max_fmr`,
-                several thresholds are asked for, or the prior is outside (0, 1).
+                both are given, or the prior is outside (0, 1).
         """
-        point = self.operating_point(threshold, max_fmr, balanced)
+        point = self.operating_point(threshold, max_fmr)
         check_prior(prior)
         (left,) = self.detect(a, _name_of(a, "first image"), every=False)
         (right,) = self.detect(b, _name_of(b, "second image"), every=False)
@@ -147,12 +124,11 @@ class Verifier:
         self,
         threshold: float | None = None,
         max_fmr: float | None = None,
-        balanced: bool = False,
     ) -> OperatingPoint:
         """Choose a threshold; arguments and errors as in `verify`."""
         if threshold is not None:
             check_threshold(self.bundle, threshold)
-        return operating_point(self.bundle, threshold, max_fmr, balanced)
+        return operating_point(self.bundle, threshold, max_fmr)
 
     def verify_faces(
         self,
@@ -178,7 +154,7 @@ class Verifier:
         sides = [aligned.face.side_px for aligned in (left, right) if aligned.face]
         if sides:  # with the errors of faces of this size
             point = point.for_face(self.bundle.errors, min(sides))
-        return replace(Verdict.of(self.bundle, score, point, prior), left=left, right=right)
+        return Verdict.of(self.bundle, score, point, prior, left, right)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order.
@@ -225,7 +201,7 @@ class Verifier:
             (_name_of(source, None) or f"image {number}", source)
             for number, source in enumerate(images, 1)
         )
-        progress = console.progress(describe_scoring(self.bundle))
+        progress = console.progress("reading photos")
         rows: list[ScoreArray] = []
         total = len(images) if isinstance(images, Sized) else 0
         nothing = np.full(self.scorer.width, np.nan, np.float32)
@@ -275,19 +251,19 @@ class Verifier:
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
-        from facepairs.verification.photos import PhotoFolder
         from facepairs.verification.scoring import PairScoring, check_positions
 
         left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
         if len(left) != len(right):
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-        reader = replace(self.reader(), open=PhotoFolder().read)
-        scoring = PairScoring(reader, [(os.fspath(path), path) for path in paths], left, right)
+        scoring = PairScoring(
+            self.reader(), [(os.fspath(path), path) for path in paths], left, right
+        )
         work_done = thread_map(scoring.work, scoring.items(), workers)
-        found = scoring.collect(work_done, strict=errors is None)
+        scores, found = scoring.collect(work_done, strict=errors is None)
         if errors is not None:
-            errors.update({n: str(one.error) for n, one in found.photos.items() if one.error})
-        return found.scores
+            errors.update({n: str(one.error) for n, one in found.items() if one.error})
+        return scores
 
 
 def _name_of(source: object, name: str | None) -> str | None:
@@ -300,65 +276,3 @@ def _is_one_image(images: Any) -> bool:
     is_file = isinstance(images, str | bytes | os.PathLike) or hasattr(images, "read")
     several = getattr(images, "ndim", 1) in (1, 4)  # a column of paths, or an array of images
     return is_file or not isinstance(images, Iterable) or not several
-
-
-class Background(threading.Thread, Generic[T]):
-    """Runs a function in a thread of its own, which starts at once.
-
-    It needs less time to start than `concurrent.futures`.
-
-    Args:
-        function: What to run.
-    """
-
-    def __init__(self, function: Callable[[], T]) -> None:
-        super().__init__()
-        self._function = function
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        """Run the function."""
-        try:
-            self._value = self._function()
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            self._error = error
-
-    def result(self) -> T:
-        """Wait for the function and return what it returned, or raise what it raised."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-
-class QuickVerifier(Verifier):
-    """A verifier for a process that compares a pair or two.
-
-    The network is opened in another thread, as it is and not optimised. What is wrong with it is
-    raised when it is first used.
-
-    Args:
-        bundle: A bundle or an external embedder.
-        threads: Threads of one call of the network; None for one per core.
-    """
-
-    def __init__(self, bundle: Model, threads: int | None = None) -> None:
-        self.bundle = bundle
-        self._again = partial(open_scorer, bundle, threads, quick=True)
-        self._open = Background(self._again).result
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        self._open = self._again
-
-    def detect_both(
-        self, left: ImageSource, right: ImageSource, every: bool
-    ) -> tuple[list[AlignedFace], list[AlignedFace]]:
-        """Return the faces of two photos, which are read at the same time; see `detect`.
-
-        Raises:
-            BadImage: As in `detect`, and so for NoFace and TooSmallFace.
-        """
-        other = Background(partial(self.detect, right, every=every))
-        return self.detect(left, every=every), other.result()

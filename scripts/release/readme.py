@@ -1,4 +1,4 @@
-"""Run the README's commands, and put their output and their two pictures into it.
+"""Run the README's commands, and put their output and the picture of the report into it.
 
     python scripts/release/readme.py WORK
 
@@ -35,7 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
     page = ROOT / "README.md"
     text = page.read_text(encoding="utf-8")
     page.write_text(BLOCK.sub(lambda found: _ran(found.group(), work), text), encoding="utf-8")
-    _shrink(work / "verdict.png", PICTURES / "verdict.png")
     _screenshot(work / "report.html", work / "report.png")
     _shrink(work / "report.png", PICTURES / "report.png")
     return 0
@@ -56,7 +55,7 @@ def _output(words: list[str], shown: list[str], work: Path) -> list[str]:
     """Run a command of facepairs; return its output, cut where `…` stood."""
     made = "--out" in words and (work / words[words.index("--out") + 1]).exists()
     missing = [word for word in words if word.endswith(".jpg") and not (work / word).exists()]
-    if made or missing or (not shown and "--show" not in words):
+    if made or missing or not shown:
         return shown
     print("facepairs", *words, file=sys.stderr)
     process = [sys.executable, "-m", "facepairs", *words]
@@ -64,9 +63,7 @@ def _output(words: list[str], shown: list[str], work: Path) -> list[str]:
     if done.returncode not in (0, 1):  # 1: different people
         sys.exit(done.returncode)
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    if "…" in shown:
-        return [*lines[: shown.index("…")], "…"]
-    return lines if shown else []
+    return [*lines[: shown.index("…")], "…"] if "…" in shown else lines
 
 
 def _screenshot(page: Path, picture: Path) -> None:

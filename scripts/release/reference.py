@@ -25,8 +25,7 @@ from facepairs.support.validation import find_problem
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = sorted(FOLDER / f"{name}.md" for name in ("cli", "http", "python-api", "settings"))
 COMMAND = "make reference"
-INNER = ("FaceResult", "Hint", "Person", "Candidate",
-         "Refused", "Resemblance")  # fmt: skip
+INNER = ("FaceResult", "Hint", "Person", "Candidate", "Refused")
 KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type's name
 
 

@@ -60,7 +60,7 @@ def test_no_command_prints_output_of_libraries(place, tmp_path):
         (("evaluate", bundle, bad), None),
         (("calibrate", "default", faces, "--out", tmp_path / "calibrated"), 0),
         (("cache", "build", faces, "--out", tmp_path / "cache", "--pair-count", 64, *train), 0),
-        (("verify", *photos[:2], "--show", tmp_path / "verdict.png"), None),
+        (("verify", *photos[:2]), None),
         (("score", place / "pairs.csv", "--out", tmp_path / "scores.csv"), 1),
         (("search", photos[0], bad), 1),
         (("export", bundle, "--out", tmp_path / "onnx"), 0),

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from processes.command_line import facepairs, in_process
 
 EXTENSION = '{"manifest_version": 3}'
@@ -29,27 +28,25 @@ def person(photos: list[Path]) -> Path:
 
 
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="needs root")
-def test_a_device_is_not_replaced(photos, person, tmp_path):
+def test_a_device_is_not_replaced(pairs, person, tmp_path):
     try:
         os.mknod(tmp_path / "null", 0o20666, os.makedev(1, 3))
         (tmp_path / "null").write_text("x")
     except OSError:
         pytest.skip("no devices here")
-    in_process("search", photos[0], person, "--out", tmp_path / "null", check=0)
+    words = ("score", pairs, "--root", person.parent, "--out", tmp_path / "null")
+    in_process(*words, check=0)
     assert (tmp_path / "null").is_char_device()
     in_process("data", "synth", "--out", tmp_path / "null", check=2)
     assert (tmp_path / "null").is_char_device()
 
 
-def test_standard_output_holds_the_rows_alone(photos, person, pairs, tmp_path):
-    for words, lines in (
-        (("search", photos[0], person, "--out", "-", "--quiet"), 4),
-        (("score", pairs, "--root", person.parent, "--out", "-", "--quiet"), 2),
-    ):
-        done = facepairs(*words, cwd=tmp_path, check=0)
-        assert done.stdout.startswith("left,right,")
-        assert (done.stdout.count("\n"), done.stderr) == (lines, "")
-        assert not list(tmp_path.iterdir())
+def test_standard_output_holds_the_rows_alone(person, pairs, tmp_path):
+    words = ("score", pairs, "--root", person.parent, "--out", "-", "--quiet")
+    done = facepairs(*words, cwd=tmp_path, check=0)
+    assert done.stdout.startswith("left,right,")
+    assert (done.stdout.count("\n"), done.stderr) == (2, "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path):
@@ -69,7 +66,6 @@ def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path
         (*score, table, "--out", tmp_path / "second"),
         (*score, tmp_path / "second", "--out", table),
         (*score, pairs, "--bundle", embedder, "--out", embedder),
-        ("verify", photos[0], photos[1], "--show", photos[1]),
         ("evaluate", "default", few_faces, "--lists", lists, "--out", lists / "pairs.txt"),
         ("evaluate", "default", few_faces, "--pairs", table, "--out", tmp_path / "second"),
         ("evaluate", embedder, few_faces, "--out", embedder),
@@ -77,19 +73,6 @@ def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path
     ):
         in_process(*words, check=2)
     assert {path: path.read_text() for path in tmp_path.rglob("*.*")} == before
-
-
-@pytest.mark.parametrize("suffix", ["png", "jpg", "webp"])
-def test_only_an_earlier_picture_is_replaced(photos, suffix, tmp_path):
-    shown = tmp_path / f"other.{suffix}"
-    Image.open(photos[0]).save(shown)
-    before = shown.read_bytes()
-    in_process("verify", *photos, "--show", shown, check=2)
-    assert shown.read_bytes() == before
-    shown.unlink()
-    for _ in range(2):
-        in_process("verify", *photos, "--show", shown, check=0)
-    assert shown.read_bytes() != before
 
 
 def test_a_file_beside_the_scores_that_is_no_provenance_stays(photos, person, pairs, tmp_path):

@@ -68,16 +68,6 @@ def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, 
     assert len({out.read_bytes() for out in outs[:3]}) == 1
 
 
-def test_a_file_of_somebody_else_is_refused(pairs, tmp_path):
-    photo = pairs.parent / "0.jpg"
-    before = photo.read_bytes()
-    for words in (score(pairs, tmp_path / "o.csv"), ("cache", "forget")):
-        done = in_process(*words, "--cache", photo, check=2)
-        assert str(photo) in done.stderr
-    assert photo.read_bytes() == before
-    assert not (tmp_path / "o.csv").exists()
-
-
 def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
     file = tmp_path / "photos.sqlite"
     photos = sorted(few_faces.glob("*/*.jpg"))[:2]

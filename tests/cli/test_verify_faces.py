@@ -47,9 +47,8 @@ def verify(bundle, *arguments, **options):
     return in_process("verify", *arguments, "--bundle", bundle, **options)
 
 
-def test_a_photo_is_aligned_and_shown(bundle, photos, drawn, tmp_path):
-    out = tmp_path / "verdict.png"
-    done = verify(bundle, photos / "one.jpg", drawn[1], "--show", out, "--json")
+def test_a_photo_is_aligned(bundle, photos, drawn):
+    done = verify(bundle, photos / "one.jpg", drawn[1], "--json")
     verdict = json.loads(done.stdout)
     assert done.returncode == (0 if verdict["same"] else 1)
     left, right = verdict["faces"]["left"], verdict["faces"]["right"]
@@ -58,26 +57,18 @@ def test_a_photo_is_aligned_and_shown(bundle, photos, drawn, tmp_path):
     assert abs(right["roll_deg"]) < 6
     assert np.shape(left["landmarks"]) == (5, 2)
     assert abs(left["box"][0] + left["box"][2] / 2 - 260) < 20
-    with Image.open(out) as image:
-        assert image.width > 800
-    done = verify(bundle, photos / "one.jpg", drawn[1], "--show", out)
-    assert "turned by 1" in done.stdout
-    assert f"written: {out}" in done.stderr
 
 
-def test_without_a_verdict_nothing_is_drawn(bundle, photos, drawn, tmp_path):
+def test_without_a_face_there_is_an_error(bundle, photos, drawn):
     for name, code, kind in (
         ("gradient.png", 2, "no_face"),
         ("far.png", 3, "small_face"),
         ("none.png", 2, "image"),
     ):
-        out = tmp_path / f"{name}.webp"
-        error = json.loads(
-            verify(bundle, drawn[0], photos / name, "--show", out, "--json", check=code).stdout
-        )["error"]
+        done = verify(bundle, drawn[0], photos / name, "--json", check=code)
+        error = json.loads(done.stdout)["error"]
         assert error["kind"] == kind
         assert name in error["message"]
-        assert not out.exists()
 
 
 def test_a_face_of_a_group_photo_is_chosen_by_its_number(bundle, photos, drawn):
@@ -121,7 +112,6 @@ def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):
     assert (rows[2]["left_faces"], rows[2]["right_faces"]) == ("1", "")
     report = json.loads(done.stdout)
     assert report["several_faces"] == 1
-    assert report["hints"]["dark"] == 1
 
 
 def test_two_identical_files_are_named(bundle, drawn, tmp_path):
@@ -132,12 +122,6 @@ def test_two_identical_files_are_named(bundle, drawn, tmp_path):
         assert done.returncode == 0
         assert "have the same content" in done.stderr
     assert "the same content" not in verify(bundle, drawn[0], drawn[1]).stderr
-
-
-def test_info_names_the_alignment(bundle, tmp_path):
-    assert "five landmarks (landmarks-5)" in in_process("info", bundle, check=0).stdout
-    whole = tiny_bundle(tmp_path / "whole").folder
-    assert "(lfw-frame)" in in_process("info", whole, check=0).stdout
 
 
 def test_a_bundle_without_alignment_takes_whole_images(photos, drawn, tmp_path):

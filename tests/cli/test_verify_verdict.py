@@ -65,15 +65,6 @@ def test_json_always_has_the_errors(known, older, drawn):
         assert (values["prior"], values["schema"]) == (0.5, 3)
 
 
-def test_the_included_model_says_where_its_errors_were_measured(known, drawn):
-    note = "facepairs calibrate default photos/ --out mine"
-    for words in (("verify", *drawn[:2]), ("search", drawn[0], drawn[0].parent)):
-        assert note in in_process(*words).stderr
-        assert note not in in_process(*words, "--quiet").stderr
-        assert note not in in_process(*words, "--json").stderr
-        assert note not in in_process(*words, "--bundle", known).stderr
-
-
 def test_thresholds_on_demand(known, drawn):
     both = (*drawn[:2], "--bundle", known)
     score = json.loads(verify(*both, "--json").stdout)["score"]

@@ -19,7 +19,7 @@ from facepairs.evaluation.scores import match_pairs, read_scores
 from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
 from facepairs.verification.ranking import rank_folder
-from facepairs.verification.score_list import score_list
+from facepairs.verification.score_list import local_photos, score_list
 from facepairs.verification.verifier import Verifier
 
 NFC, NFD = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
@@ -66,7 +66,8 @@ def test_lists_of_pairs(photos, verifier, tmp_path, name):
     pairs = read_pairs_csv(path, FaceIndex.scan(photos))
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"
-    report = score_list(verifier, path, out, operating_point(verifier.bundle), photos)
+    point = operating_point(verifier.bundle)
+    report = score_list(verifier, path, out, point, local_photos(path, photos))
     assert (report.pairs, report.failed) == (1, 0)
     scores = read_scores(out)
     assert scores.genuine.tolist() == pairs.genuine.tolist()
@@ -161,7 +162,7 @@ def test_leftovers_of_systems_are_neither_people_nor_photos(photos, verifier, tm
     assert (list(index.people), len(index), index.skipped) == (["@ann", "Ann"], 2, ())
     assert len(index.leftovers) == len(LEFTOVERS) + 5
     assert index.without([0]).leftovers == index.leftovers
-    report = check_dataset(tmp_path, labels=False)
+    report = check_dataset(tmp_path)
     (found,) = [one for one in report.findings if one.kind == "leftover"]
     assert (found.severity, len(found.paths)) == ("note", len(LEFTOVERS) + 5)
     ranking = rank_folder(verifier, photos / "Ann" / "2.jpg", tmp_path)

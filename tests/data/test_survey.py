@@ -22,7 +22,7 @@ needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and per
 
 def check_files(root: Path) -> DatasetReport:
     """Return what a check says about the files of a folder, whose photos show no faces."""
-    report, index = check_dataset(root, labels=False), FaceIndex.scan(root)
+    report, index = check_dataset(root), FaceIndex.scan(root)
     faceless = [finding for finding in report.findings if finding.kind == "no_face"]
     images = {index.find(path) for finding in faceless for path in finding.paths}
     return replace(
@@ -215,10 +215,10 @@ UNPRIVILEGED = """
 import json, os, sys
 from pathlib import Path
 from facepairs.verification.dataset_check import check_dataset
-check_dataset(Path(sys.argv[1]), False)  # imports every plug-in while it has permission
+check_dataset(Path(sys.argv[1]))  # imports every plug-in while it has permission
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
-print(json.dumps(check_dataset(Path(sys.argv[1]), False).to_json()))
+print(json.dumps(check_dataset(Path(sys.argv[1])).to_json()))
 """
 
 

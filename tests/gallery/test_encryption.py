@@ -1,6 +1,5 @@
 """Encrypted galleries: without the passphrase, nothing can be read or moved."""
 
-import contextlib
 import json
 import sqlite3
 
@@ -98,8 +97,6 @@ def test_changes_without_the_passphrase_are_found(store, change):
     database.close()
     with pytest.raises(BadData):
         store.load()
-    with contextlib.suppress(BadData):  # raised where the name itself cannot be read
-        assert any("not what was written" in line for line in store.problems())
 
 
 def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):

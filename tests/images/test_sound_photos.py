@@ -10,7 +10,6 @@ from PIL import Image, PngImagePlugin
 
 from facepairs import BadConfig, BadImage, Verifier
 from facepairs.images.crop import CropSpec, load_crop
-from facepairs.images.jpeg import ended
 from facepairs.images.photo import open_photo
 from facepairs.images.pixels import MAX_PIXELS
 
@@ -84,31 +83,6 @@ def test_a_limit_of_the_users_own_holds_for_every_format(monkeypatch):
         open_photo(photo)  # whose decoder holds four copies: 26 megapixels
     monkeypatch.setenv("FACEPAIRS_MAX_MEGAPIXELS", "30")
     assert open_photo(photo).width_px == 5400
-
-
-@pytest.mark.parametrize("bits", [10, 12])
-def test_a_photo_of_few_bits_in_sixteen_is_said_to_be_nearly_black(photos, verifier, bits):
-    grey = np.asarray(Image.open(photos[0]).convert("L")).astype(np.uint16) << (bits - 8)
-    photo = encoded(Image.fromarray(grey), "PNG")
-    for use in (verifier.detect, lambda photo: verifier.verify(photo, photos[1])):
-        with pytest.raises(BadImage):
-            use(photo)
-    bright = encoded(Image.fromarray(grey << (16 - bits)), "PNG")
-    assert verifier.verify(bright, photos[0]).same
-
-
-@pytest.mark.parametrize("progressive", [False, True])
-@pytest.mark.parametrize("missing", [1, 2])
-def test_a_jpeg_without_its_end_is_read_with_a_hint(photos, verifier, missing, progressive):
-    whole = encoded(Image.open(photos[0]), "JPEG", progressive=progressive, quality=95)
-    cut = whole[:-missing]
-    assert ended(whole) is whole
-    assert ended(cut) == whole
-    assert np.array_equal(load_crop(cut, SPEC), load_crop(whole, SPEC))
-    verdict = verifier.verify(cut, photos[1])
-    assert verdict.score == verifier.verify(whole, photos[1]).score
-    assert "cut-off" in [hint.kind for hint in verdict.left.hints]
-    assert "cut-off" not in [hint.kind for hint in verdict.right.hints]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])

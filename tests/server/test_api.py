@@ -129,7 +129,6 @@ def test_the_model_tells_its_errors(ask):
     assert model["curve"]["thresholds"] == list(bundle.errors.thresholds)
     assert (model["gallery"], model["max_bytes"]) == ("write", 10 << 20)
     assert model["description"]
-    assert model["note"]
 
 
 def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
@@ -155,7 +154,6 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
         for position in (0, 1)
     ]
     assert [one["candidates"][0]["name"] for one in answers] == ["Ann O'Neil/Müller", "Ben"]
-    assert answers[1]["same_photo"] == "Ben"
     assert answers[1]["description"][0] == ["person", "Ben"]
     error = ask("POST", "/v1/people", 422, data={"name": " "}, files=photo[:1])
     assert error["error"]["kind"] == "config"

@@ -32,7 +32,7 @@ with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"])
     from facepairs.errors import FacepairsError
     from facepairs.evaluation.scores import read_scores
     from facepairs.verification.embedders.embedder import ExternalEmbedder
-    from facepairs.verification.pairs_file import PairsFile
+    from facepairs.verification.score_list import read_list
 
 INDEX = FaceIndex.from_listing(
     [f"{who}/{who}_{n:04d}.jpg" for who, count in (("Ann", 3), ("Bé", 2)) for n in range(1, count)]
@@ -44,7 +44,7 @@ layout = "nchw"
 colours = "bgr"
 mean = [127.5, 127.5, 127.5]
 std = 127.5
-crop = [128, 250]
+crop = 0.512
 distance = "cosine"
 name = "x"
 output = "y"
@@ -69,10 +69,9 @@ def pairs_csv(path: Path) -> None:
     assert len(read_pairs_csv(path, INDEX))
 
 
-def pairs_file(path: Path) -> None:
-    for row in PairsFile(path).rows():
-        assert row.error or (row.left and row.right)
-        assert len(row.error.splitlines()) <= 1
+def listed_pairs(path: Path) -> None:
+    listed = read_list(path)
+    assert len(listed.left) == len(listed.right) > 0
 
 
 def manifest(path: Path) -> None:
@@ -112,8 +111,8 @@ TARGETS: dict[str, tuple[Target, list[bytes]]] = {
         pairs_csv,
         [b"left,right,genuine,fold\nAnn/Ann_0001.jpg,./Ann/Ann_0002.jpg,same,3\n"],
     ),
-    "pairs_file": (
-        pairs_file,
+    "listed_pairs": (
+        listed_pairs,
         [b'\xef\xbb\xbfleft,right,genuine,fold,x\n"a,1",b,yes,3,\n\nc,d,no,,\r\n'],
     ),
     "manifest": (manifest, [(GOLDEN / "manifest.json").read_bytes()]),

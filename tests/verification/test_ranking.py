@@ -1,4 +1,3 @@
-import csv
 import shutil
 
 import numpy as np
@@ -10,7 +9,7 @@ from facepairs.bundles.measured import Calibration, operating_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage
 from facepairs.support.console import showing
-from facepairs.verification.ranking import COLUMNS, rank_folder
+from facepairs.verification.ranking import rank_folder
 from facepairs.verification.verifier import Verifier
 
 
@@ -55,36 +54,12 @@ def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder,
     assert calls[-1] == (5, 5)
 
 
-def test_copies_of_the_photo_are_marked_and_no_matches(verifier, folder, tmp_path):
-    shutil.copy(folder / "a.png", tmp_path / "photo.png")
-    for name in ("z.png", "deep/a.png"):
-        shutil.copy(folder / "a.png", folder / name)
-    ranking = rank(verifier, tmp_path / "photo.png", folder)
-    assert [one.path for one in ranking.compared[:3]] == ["a.png", "deep/a.png", "z.png"]
-    assert [(one.match, one.same_content) for one in ranking.compared[:3]] == [(None, True)] * 3
-    assert not any(one.same_content for one in ranking.compared[3:])
-    assert ranking.copies == 3
-    assert ranking.matches == sum(one.match for one in ranking.compared[3:])
-    ranking.write(tmp_path / "out.csv")
-    with open(tmp_path / "out.csv", newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    assert [(row["match"], row["same_content"]) for row in rows[:3]] == [("", "1")] * 3
-
-
-def test_csv_and_json_hold_the_ranking(verifier, folder, tmp_path):
+def test_json_holds_the_ranking(verifier, folder):
     ranking = rank(verifier, folder / "a.png", folder)
-    ranking.write(tmp_path / "out.csv")
-    names = [one.path for one in ranking.compared]
-    with open(tmp_path / "out.csv", newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    assert tuple(rows[0]) == COLUMNS
-    assert [row["right"] for row in rows] == [*names, "deep/broken.png", "empty.jpg"]
-    assert {row["left"] for row in rows} == {str(folder / "a.png")}
-    assert [bool(row["error"]) for row in rows] == [False] * 3 + [True] * 2
-    assert [float(row["score"]) for row in rows[:3]] == [one.score for one in ranking.compared]
-    values = ranking.to_json(top=1)
-    assert (values["compared"], len(values["photos"]), len(values["failed"])) == (3, 1, 2)
-    assert values["photos"][0]["path"] == names[0]
+    values = ranking.to_json()
+    assert (values["compared"], len(values["photos"]), len(values["failed"])) == (3, 3, 2)
+    assert [one["path"] for one in values["photos"]] == [one.path for one in ranking.compared]
+    assert [one["path"] for one in values["failed"]] == ["deep/broken.png", "empty.jpg"]
     assert "probability" not in repr(values)
 
 
@@ -100,16 +75,15 @@ def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
     verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
     ranking = rank_folder(verifier, folder / "a.png", folder)
     assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos
-    expected = ranking.expected
-    assert (expected.comparisons, expected.expected) == (3, pytest.approx(0.03))
-    assert expected.describe("faces").startswith("about 0.03 expected among 3 faces, at most 0.0")
-    assert ranking.to_json(0)["expected_false_matches"] == expected.expected
+    assert (ranking.faces, ranking.expected[0]) == (3, pytest.approx(0.03))
+    assert ranking.describe_expected().startswith("about 0.03 expected among 3 faces, at most 0.0")
+    assert ranking.to_json()["expected_false_matches"] == ranking.expected[0]
     given = rank_folder(verifier, folder / "a.png", folder, verifier.operating_point())
     assert given.point.threshold == 0.0
     older = Verifier.load(tiny_bundle(tmp_path / "older", "embedding").folder, threads=1)
     ranking = rank_folder(older, folder / "a.png", folder)
     assert (ranking.point.name, ranking.expected) == ("balanced", None)
-    assert ranking.to_json(0)["expected_false_matches_interval"] is None
+    assert ranking.to_json()["expected_false_matches_interval"] is None
 
 
 def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):

@@ -11,7 +11,7 @@ from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
-from facepairs.verification.verdict import Verdict, expected_matches, verdict_rows
+from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
 
@@ -44,7 +44,6 @@ def test_the_promise_of_the_bundle_decides_and_its_errors_come_along(known, phot
 
 def test_other_thresholds_have_their_errors_too(known, photos):
     for options, name, threshold, fmr in (
-        ({"balanced": True}, "balanced", 0.5, 0.01),
         ({"max_fmr": 0.01}, "fmr-0.01", 0.75, 0.001),
         ({"threshold": 0.0}, "threshold", 0.0, 0.4),
         ({"threshold": 0.6}, "threshold", 0.6, 0.01),
@@ -54,7 +53,7 @@ def test_other_thresholds_have_their_errors_too(known, photos):
         assert verdict.point.errors.fmr.value == fmr
         assert verdict.same == (verdict.score >= threshold)
     with pytest.raises(BadConfig):
-        known.verify(*photos, threshold=0.5, balanced=True)
+        known.verify(*photos, threshold=0.5, max_fmr=0.01)
     with pytest.raises(BadConfig):
         known.verify(*photos, max_fmr=0.5)
 
@@ -64,7 +63,6 @@ def test_an_older_bundle_is_balanced_and_says_that_its_errors_are_unknown(older,
     assert (verdict.point.name, verdict.threshold) == ("balanced", 0.5)
     assert verdict.point.describe().startswith("unknown")
     assert "errors" not in verdict.point.to_json()
-    assert expected_matches(verdict.point, 10) is None
 
 
 def test_the_words_of_a_verdict(known):
@@ -99,16 +97,6 @@ def test_a_prior_moves_the_probability_and_is_named(known, photos):
     for prior in (0, 1, -1, 2, math.nan):
         with pytest.raises(BadConfig):
             known.verify(*photos, prior=prior)
-
-
-def test_the_best_of_many_comparisons_has_no_probability(known):
-    best = Verdict.of(known.bundle, 0.8, known.operating_point(), comparisons=600)
-    assert (best.words, best.probability, best.same) == ("match", None, True)
-    assert best.describe_probability() == "none: this is the best of 600 comparisons"
-    expected = best.expected_matches
-    assert expected.expected == pytest.approx(0.6)
-    assert verdict_rows(best)[2] == ("false matches", expected.describe("comparisons"))
-    assert Verdict.of(known.bundle, 0.7, known.operating_point(), comparisons=2).words == "no match"
 
 
 @pytest.mark.parametrize("threshold", [90, 1.1, -1.0001])

@@ -1,59 +1,18 @@
-"""What the commands that compare faces share: their photos, notes, and the row of the threshold."""
+"""What the commands that compare faces share: exit codes, and a warning of known people."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from facepairs.cli.shared.output import NEGATIVE, OK, UNDECIDED, log
-from facepairs.errors import BadData
 
 if TYPE_CHECKING:
-    from facepairs.bundles.rates import OperatingPoint
-    from facepairs.faces.align import AlignedFace
     from facepairs.verification.verifier import Verifier
 
 Rows = list[tuple[str, str]]
 SCHEMA = 3
 EXIT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
 MATCH = {True: "yes", False: "no", None: ""}
-
-
-def photo_path(word: str) -> Path:
-    """Return the path of a photo; raise BadData for what is none but is often tried."""
-    if word == "-":
-        raise BadData("-: standard input is not read; save the photo and give its file")
-    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", word):
-        raise BadData(f"{word}: not a file of this machine; download the photo and give its file")
-    if Path(word).is_dir():
-        raise BadData(
-            f"{word}: a folder; give a photo, or look for a person in all photos of the folder: "
-            f"facepairs search A.jpg {word}"
-        )
-    return Path(word)
-
-
-def note_source(verifier: "Verifier", json: bool) -> None:
-    """Tell people, not programs, how to have errors that were measured on photos like theirs."""
-    from facepairs.verification.loading import model_name, source_note
-
-    note = source_note(verifier.bundle, model_name(verifier.bundle))
-    if note and not json:
-        log(note)
-
-
-def warn_of_face(path: Path, face: "AlignedFace | None", advice: str | None = "") -> None:
-    """Warn of a face that may be the wrong one of several, or is hard to judge.
-
-    Args:
-        path: The photo.
-        face: The face that was compared.
-        advice: How to take another face; None where the user has chosen this one.
-    """
-    if face and (face.faces or 0) > 1 and advice is not None:
-        log(f"warning: {path}: {face.faces} faces: perhaps not the one you mean{advice}")
-    for hint in face.hints if face else ():
-        log(f"warning: {path}: {hint.text}")
 
 
 def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> None:
@@ -68,11 +27,3 @@ def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> 
             f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
             "more errors"
         )
-
-
-def threshold_rows(point: "OperatingPoint", errors: bool = True) -> Rows:
-    """Return the threshold, and the errors to expect there."""
-    from facepairs.verification.verdict import error_rows
-
-    threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
-    return [("threshold", threshold), *(error_rows(point) if errors else [])]

@@ -13,11 +13,6 @@ from facepairs.support.places import refuse_url
 _DATABASE = re.compile(r"postgres(?:ql)?(\+\w+)?:/+(.*)", re.IGNORECASE | re.DOTALL)
 
 
-def is_database(place: Path | str) -> bool:
-    """Return whether a gallery is kept in a database, and not in a file."""
-    return _DATABASE.match(str(place)) is not None
-
-
 def open_store(
     place: Path | str, write: bool = False, passphrase: Passphrase = None, create: bool = True
 ) -> GalleryStore:

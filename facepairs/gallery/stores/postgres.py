@@ -7,14 +7,12 @@ no extension of the database is needed.
 
 import contextlib
 from collections.abc import Iterator
-from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
 import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
 
 from facepairs.errors import BadConfig, BadGallery
 from facepairs.gallery.encryption import Passphrase
@@ -39,7 +37,6 @@ SET synchronous_commit TO on;
 SET lock_timeout TO '30s';
 SET idle_in_transaction_session_timeout TO '60s';
 """
-PAUSE_S = 1.0  # between two attempts to connect
 UNREADABLE = (
     "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE, and the password "
     "into PGPASSWORD"
@@ -47,7 +44,7 @@ UNREADABLE = (
 
 
 class PostgresStore(GalleryStore):
-    """A gallery's tables in a database; a connection that was lost is made again.
+    """A gallery's tables in a database; after a lost connection the next call makes another.
 
     Args:
         url: postgresql://USER@HOST/DATABASE, and the parameters that libpq knows. A password is
@@ -76,7 +73,6 @@ class PostgresStore(GalleryStore):
         self._url = url
         self._own_changes = self._changed_rows = 0
         self._connection: psycopg.Connection[Any] | None = None
-        self._failure, self._next_try_s = "", 0.0
         try:
             self._prepare(passphrase, create)
         except BaseException:
@@ -105,13 +101,7 @@ class PostgresStore(GalleryStore):
     def _connected(self) -> "psycopg.Connection[Any]":
         self._check_open()
         if self._connection is None or self._connection.closed:
-            if monotonic() < self._next_try_s:  # else all who wait would try one after another
-                raise psycopg.OperationalError(self._failure)
-            try:
-                self._connection = self._connect()
-            except psycopg.OperationalError as error:
-                self._failure, self._next_try_s = str(error), monotonic() + PAUSE_S
-                raise
+            self._connection = self._connect()
         return self._connection
 
     def _connect(self) -> "psycopg.Connection[Any]":
@@ -127,15 +117,7 @@ class PostgresStore(GalleryStore):
 
     def _run(self, query: str, *values: object) -> Any:
         statement = query.replace("?", "%s").encode()
-        connection = self._connected()
-        is_first = connection.info.transaction_status == TransactionStatus.IDLE
-        try:
-            done = connection.execute(statement, values, binary=True)
-        except psycopg.OperationalError:
-            if not (is_first and connection.closed):
-                raise
-            # Lost since the last query, and nothing has been done in a transaction yet.
-            done = self._connected().execute(statement, values, binary=True)
+        done = self._connected().execute(statement, values, binary=True)
         if query.startswith(("INSERT", "DELETE")):
             self._changed_rows += done.rowcount
         return done
@@ -170,10 +152,6 @@ class PostgresStore(GalleryStore):
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
             raise BadGallery(f"{self.place}: {_reason(error)}; use a role that may do it") from None
-        except (errors.LockNotAvailable, errors.SerializationFailure):
-            raise BadGallery(f"{self.place}: in use by another process; try again") from None
-        except errors.DiskFull:
-            raise BadGallery(f"{self.place}: no space left; free some and try again") from None
         except psycopg.OperationalError as error:
             raise BadGallery(
                 f"{self.place}: the database cannot be used ({_reason(error)}); check that it "

@@ -54,7 +54,6 @@ class SqliteStore(GalleryStore):
             )
         with self._errors_named():
             if write:
-                path.parent.mkdir(parents=True, exist_ok=True)
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._database = sqlite3.connect(
@@ -104,7 +103,8 @@ class SqliteStore(GalleryStore):
     def _rows(self, query: str) -> Iterator[Any]:
         return self._database.execute(query)
 
-    def _faults(self) -> list[str]:
+    def problems(self) -> list[str]:
+        """Return what SQLite finds damaged, or that others may read the file."""
         with self._errors_named():
             found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
         found = [] if found == ["ok"] else found
@@ -122,14 +122,11 @@ class SqliteStore(GalleryStore):
             raise BadGallery(
                 f"cannot write {self.path}: {error.strerror}; choose another"
             ) from None
+        except sqlite3.OperationalError as error:  # busy, full, read-only, …
+            raise BadGallery(
+                f"{self.path}: {error}; try again, or give a file that can be written"
+            ) from None
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise BadGallery(f"{self.path}: in use by another process; try again") from None
-            if code == sqlite3.SQLITE_FULL:
-                raise BadGallery(f"{self.path}: no space left; free some and try again") from None
-            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-                raise BadGallery(f"{self.path}: {error}; give a file that can be written") from None
             raise self._damaged(error) from None
         except (ValueError, TypeError) as error:  # what was read has another form or length
             raise self._damaged(error) from None

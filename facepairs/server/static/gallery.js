@@ -65,11 +65,7 @@ export class GalleryPanel {
       const fields = { name, ...quality, ...this.photo.fields("photo", "face") };
       const enrolment = await call("POST", "v1/people", fields, signal);
       if (enrolment.refused.length) throw new Error(enrolment.refused[0].error);
-      const warnings = enrolment.resemblances.map(({ other, score }) => [
-        "warning",
-        `${other}, who is enrolled, looks the same: score ${score.toFixed(4)}`,
-      ]);
-      this.say(enrolment.enrolled ? `${name} is enrolled.` : `${name} is enrolled with this photo already.`, warnings);
+      this.say(enrolment.enrolled ? `${name} is enrolled.` : `${name} is enrolled with this photo already.`);
       byId("name").value = "";
       await this.list();
     });

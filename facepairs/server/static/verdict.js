@@ -61,7 +61,6 @@ export class VerdictPanel {
     byId("words").textContent = words;
     byId("verdict").dataset.verdict = KINDS[result.verdict] ?? "";
     fillRows(byId("rows"), rows);
-    byId("note").textContent = this.model.note;
     const { description, ...json } = result; // the same in words
     byId("json").textContent = JSON.stringify(json, null, 2);
     byId("copied").textContent = "";

@@ -16,7 +16,7 @@ into the square:
     align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
     points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
     align = "landmarks"        # the centre of the canonical frame of `faces.frame`
-    crop = [128, 250]          # of which 128 of 250 pixels of a side, or a share such as 0.6
+    crop = 0.512               # its share of the frame's side, such as 128 of 250 pixels
     align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
 
 Optional keys:
@@ -39,7 +39,6 @@ no verdict, without a calibration no probability.
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -67,7 +66,6 @@ from facepairs.support.validation import parse_toml, validate
 EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
 MAX_TOML_BYTES = 2**20
 MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
-MIN_SHARE = 0.01
 ARCFACE_PX = 112
 ARCFACE_POINTS = (
     (38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655),
@@ -89,10 +87,6 @@ Numbers = Annotated[
 PositiveNumbers = Annotated[
     Positive | Annotated[list[Positive], Meta(min_length=3, max_length=3)],
     Meta(description="one number or three, all above 0"),
-]
-CropShare = Annotated[
-    Positive | Annotated[list[Positive], Meta(min_length=2, max_length=2)],
-    Meta(description="a share from 0.01 to 1, or [pixels, of how many] such as [128, 250]"),
 ]
 PointList = Annotated[
     list[Annotated[list[Number], Meta(min_length=2, max_length=2)]],
@@ -116,7 +110,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
     name: Text | None = None
-    crop: CropShare | None = None
+    crop: Annotated[float, Meta(gt=0, le=1)] | None = None
     points: PointList | None = None
     sha256: Sha256 | None = None
     output: Text | None = None
@@ -127,17 +121,6 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     people: Text | None = None
     licence: Text | None = None
     training_data: Text | None = None
-
-
-@dataclass(frozen=True)
-class ShareCropSpec(CropSpec):
-    """A centre square that is `share` of an image's shorter side, resized to crop_px."""
-
-    share: float = 1.0
-
-    def side_px(self, width: int, height: int) -> int:
-        """Return the side of the square in an image of that size, at least 1 pixel."""
-        return max(1, round(min(width, height) * self.share))
 
 
 class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
@@ -335,8 +318,9 @@ def _framing(toml: EmbedderToml) -> CropSpec:
     if toml.align in ("landmarks", "none"):
         if toml.points is not None:
             raise BadBundle('points go with align = "landmarks-5"; leave one of them out')
-        share = _crop_share(toml)
-        return ShareCropSpec(max(size, round(size / share)), size, share=share)
+        if toml.crop is None:
+            raise BadBundle(f'crop is missing: the share of the frame with align = "{toml.align}"')
+        return CropSpec(round(size / toml.crop), size)
     if toml.crop is not None:
         raise BadBundle(f'crop does not go with align = "{toml.align}"; leave one of them out')
     if toml.align == "landmarks-5":
@@ -349,16 +333,6 @@ def _framing(toml: EmbedderToml) -> CropSpec:
             'give align = "landmarks-5" and points'
         )
     return CropSpec(size, size, ARCFACE_POINTS)
-
-
-def _crop_share(toml: EmbedderToml) -> float:
-    """Return `crop` as a share of the shorter side."""
-    if toml.crop is None:
-        raise BadBundle(f'crop is missing: the share of the frame with align = "{toml.align}"')
-    share = toml.crop[0] / toml.crop[1] if isinstance(toml.crop, list) else toml.crop
-    if not MIN_SHARE <= share <= 1:
-        raise BadBundle(f"crop is {toml.crop}, a share of {share:g}; use one from {MIN_SHARE} to 1")
-    return share
 
 
 def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:

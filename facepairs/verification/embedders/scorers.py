@@ -7,7 +7,7 @@ import numpy as np
 from facepairs.errors import BadBundle
 from facepairs.images.crop import Crop
 from facepairs.verification.embedders.embedder import ExternalEmbedder
-from facepairs.verification.scorer import OnnxSession, ScoreArray, Scorer, takes_shape
+from facepairs.verification.scorer import OnnxSession, ScoreArray, Scorer
 
 _INPUT_TYPES = {
     "tensor(float)": np.float32,
@@ -75,7 +75,7 @@ class EmbedderScorer(Scorer):
             advice = "leave mean and std out" if self._model.scaling else "give mean and std"
             raise self._misfit(f"its input is {node.type}; {advice}")
         sizes = [3, side, side] if self._model.layout == "nchw" else [side, side, 3]
-        if not takes_shape(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):
+        if not _takes_shape(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):
             raise self._misfit(
                 f"its input is {node.shape}, not [N, {', '.join(map(str, sizes))}] with N free or "
                 "1; correct size_px or layout"
@@ -101,3 +101,11 @@ class EmbedderScorer(Scorer):
         if self._model.layout == "nchw":
             images = images.transpose(0, 3, 1, 2)
         return np.ascontiguousarray(images, _INPUT_TYPES[self._input.type])
+
+
+def _takes_shape(node: Any, sizes: list[int]) -> bool:
+    """Whether a tensor of shape [N, *sizes] fits an input; ONNX names the sizes that are free."""
+    if len(node.shape) != len(sizes) + 1:
+        return False
+    given = zip(node.shape[1:], sizes, strict=True)
+    return all(not isinstance(size, int) or size == wanted for size, wanted in given)

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,7 +14,6 @@ from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData, BadGallery
 from facepairs.gallery.stores import open_store
-from facepairs.gallery.stores.postgres import PAUSE_S
 
 
 @pytest.fixture
@@ -43,14 +41,8 @@ def test_a_lost_connection_is_made_again(postgres, store):
         with pytest.raises(BadGallery) as caught:
             store.people()
         assert "geheim" not in str(caught.value)
-        start = time.monotonic()
-        for _ in range(3):
-            with pytest.raises(BadGallery):
-                store.people()
-        assert time.monotonic() - start < PAUSE_S
     finally:
         postgres.start()
-    time.sleep(PAUSE_S)
     assert store.put([photo(3, "Cy")], None) == [None]
     assert [one.name for one in store.people()] == ["Ann", "Bo", "Cy"]
     assert store.version() == version
@@ -156,7 +148,6 @@ def test_several_connections_may_make_it_at_once(url):
 def test_what_others_wrote_into_the_tables_is_found(postgres, store, url):
     database = database_of(url)
     postgres.run_sql("UPDATE facepairs.photos SET vector = '\\x0102' WHERE name = 'Ann'", database)
-    assert store.problems() == ["a photo of Ann is not what was written"]
     with pytest.raises(BadGallery):
         store.load()
     postgres.run_sql("UPDATE facepairs.state SET version = 99", database)

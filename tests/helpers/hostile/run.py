@@ -66,9 +66,9 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     from facepairs.faces.inspection import InspectPhotos, PhotoTable
     from facepairs.faces.photo_record import PhotoRecord
     from facepairs.images.crop import CropSpec, load_crop
-    from facepairs.verification.verifier import QuickVerifier
+    from facepairs.verification.verifier import Verifier
 
-    verifier = QuickVerifier.load(threads=1)
+    verifier = Verifier.load(threads=1)
     spec = CropSpec(250, 112)
 
     def verify(path: Path) -> str:
