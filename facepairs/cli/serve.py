@@ -50,6 +50,9 @@ def serve(
         list[str] | None,
         Option(help="Site whose pages may use the API (CORS), such as https://app.example."),
     ] = None,
+    rate: Annotated[
+        float, Option(min=0, help="Requests per second of one client; 0 for any number.")
+    ] = 200,
     workers: Annotated[
         int | None,
         Option(min=1, help="Requests worked on at the same time. [default: one per core]"),
@@ -84,7 +87,7 @@ def serve(
             gallery,
             host=host,
             port=port,
-            access=Access(token, hosts, origins),
+            access=Access(token, hosts, origins, rate),
             read_only=read_only,
             workers=workers,
             max_photo_bytes=max_mb * 2**20,

@@ -14,7 +14,7 @@ from facepairs.server.schema import ErrorDetail, ErrorResult
 GONE = 499  # as nginx calls it when the client does not wait for the answer
 PHOTO_STATUS = {"too_large": 413, "not_image": 415, "unsupported": 415}  # others have 422
 LATER = {"retry-after": "1"}
-HEADERS = {401: {"www-authenticate": "Bearer"}, 503: LATER}
+HEADERS = {401: {"www-authenticate": "Bearer"}, 429: LATER, 503: LATER}
 NO_GALLERY = "the gallery cannot be used now; the server's log says why"
 BUG = "this is a bug in facepairs; please report it with the server's log"
 

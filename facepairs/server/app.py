@@ -74,8 +74,8 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
             app,
             allow_origins=access.origins,
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["authorization", "content-type"],
-            expose_headers=["retry-after"],
+            allow_headers=["authorization", "content-type", "x-request-id"],
+            expose_headers=["retry-after", "x-request-id"],
         )
     return app
 

@@ -1,4 +1,4 @@
-"""What every request passes first: host, origin and token; and the log line of each.
+"""What every request passes first: host, rate, origin and token; and the log line of each.
 
 A page of another site must not reach this server through a visitor's browser: not by a name that
 suddenly points to this machine (DNS rebinding), and not by sending forms.
@@ -8,8 +8,11 @@ import hashlib
 import hmac
 import ipaddress
 import logging
+import math
 import re
+import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -25,8 +28,11 @@ from facepairs.server.metrics import Metrics
 logger = logging.getLogger("facepairs.server")
 
 OPEN = ("/", "/openapi.json", "/healthz", "/readyz")  # need no token, as /static
+UNLIMITED = ("/healthz", "/readyz")
 HOST = re.compile(r"[\w.-]+")
 SITE = re.compile(r"https?://([\w.-]+|\[[\da-f:.]+\])(:\d+)?")
+MOST_CLIENTS = 10_000
+REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' blob: data:; media-src 'self' "
     "blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -46,14 +52,16 @@ class Access:
         token: What clients must send; "" for none.
         hosts: Names in addition to localhost and IP addresses by which the server is called.
         origins: Other sites whose pages may call it, such as `https://app.example`.
+        per_second: Requests of one client address; 0 for any number.
 
     Raises:
-        BadConfig: No request could ever match a host or an origin.
+        BadConfig: No request could ever match a host or an origin, or the rate is no number.
     """
 
     token: str = ""
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    per_second: float = 0.0
 
     def __post_init__(self) -> None:
         for host in self.hosts:
@@ -65,14 +73,37 @@ class Access:
                     f"allow-origin is {origin}; give a site as browsers name it, with its scheme "
                     "and without a path, such as https://app.example"
                 )
+        if not 0 <= self.per_second < math.inf:
+            raise BadConfig(f"rate is {self.per_second}; give a number of at least 0, 0 for any")
+
+
+class RateLimit:
+    """A token bucket per client, which holds what it may use in one second."""
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allows(self, client: str) -> bool:
+        """Return whether a client may send a request now; count it if it may."""
+        if not self._per_second:
+            return True
+        now, most = time.monotonic(), max(1.0, self._per_second)
+        level, since = self._buckets.pop(client, (most, now))
+        level = min(most, level + (now - since) * self._per_second)
+        allowed = level >= 1
+        self._buckets[client] = (level - allowed, now)
+        if len(self._buckets) > MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return allowed
 
 
 class Guard:
-    """ASGI middleware: checks, security headers, metrics and the log.
+    """ASGI middleware: checks, security headers, request ids, metrics and the log.
 
     Logs and metrics name a request by its route, even one that is refused here.
 
-    A log line has method, route, status and time; never a name, an address or a photo.
+    A log line has method, route, status, time and id; never a name, an address or a photo.
     """
 
     def __init__(
@@ -82,6 +113,7 @@ class Guard:
         self._routes = routes
         self._access = access
         self._metrics = metrics
+        self._rate = RateLimit(access.per_second)
         self._token = _digest(access.token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,6 +123,8 @@ class Guard:
             return
         begun = time.perf_counter()
         headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         status = GONE
 
         async def send_guarded(message: Message) -> None:
@@ -100,6 +134,7 @@ class Guard:
                 answered = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     answered.setdefault(name, value)
+                answered["x-request-id"] = request_id
             await send(message)
 
         try:
@@ -110,16 +145,16 @@ class Guard:
             else:
                 await self._app(scope, receive, send_guarded)
         except Exception:  # Starlette raises it again once it is answered
-            logger.exception("a bug in facepairs")
+            logger.exception("a bug in facepairs, in request %s", request_id)
         finally:
-            self._note(scope, status, time.perf_counter() - begun)
+            self._note(scope, status, time.perf_counter() - begun, request_id)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = self._route_of(scope["path"])
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         self._metrics.requests.labels(route, method, str(status)).inc()
         self._metrics.seconds.labels(route).observe(seconds)
-        logger.info("%s %s %d %.0f ms", method, route, status, 1000 * seconds)
+        logger.info("%s %s %d %.0f ms id=%s", method, route, status, 1000 * seconds, request_id)
 
     def _route_of(self, path: str) -> str:
         """Return the path of the route, which has no names of people; "other" for none."""
@@ -135,6 +170,9 @@ class Guard:
             raise RequestProblem(
                 400, "host", "this server is not known by that name; allow this host at its start"
             )
+        client = (scope.get("client") or ("",))[0]
+        if path not in UNLIMITED and not self._rate.allows(client):
+            raise RequestProblem(429, "rate", "too many requests; send them more slowly")
         if scope["method"] not in ("GET", "HEAD") and not _is_same_site(headers, host, access):
             raise RequestProblem(403, "origin", "pages of other sites may not use this server")
         if not access.token or path in OPEN or path.startswith("/static/"):

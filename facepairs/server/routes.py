@@ -20,6 +20,7 @@ ERRORS = {
     "413": "The body, a photo, or its number of pixels is too large.",
     "415": "The body is of another type, or a photo is no image of a known format.",
     "422": "A value or a photo cannot be used: no face, too small a face, damage.",
+    "429": "Too many requests of this client; Retry-After says when to come back.",
     "503": "Too many requests at once, or no gallery now; Retry-After says when to come back.",
 }
 REF = "#/components/schemas/{name}"

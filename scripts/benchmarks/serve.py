@@ -67,7 +67,7 @@ def lfw_pairs(images: Path, lists: Path) -> list[tuple[str, str]]:
 def serving() -> Iterator[tuple[str, psutil.Process, float]]:
     """Yield the address of a fresh server, its process, and the seconds until it was ready."""
     begun = time.perf_counter()
-    words = [sys.executable, "-m", "facepairs", "serve", "--port", "0", "--json"]
+    words = [sys.executable, "-m", "facepairs", "serve", "--port", "0", "--json", "--rate", "0"]
     server = subprocess.Popen(
         [*words, "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

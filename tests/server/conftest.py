@@ -27,7 +27,7 @@ def group(people: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     place = tmp_path_factory.mktemp("gallery") / "known.gallery"
-    with live_server("--gallery", place) as running:
+    with live_server("--gallery", place, "--rate", 0) as running:
         yield running
 
 

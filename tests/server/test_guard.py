@@ -10,14 +10,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
+import numpy as np
 import pytest
 from processes.command_line import command, in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
 from facepairs.faces.align import AlignedFace
+from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
 from facepairs.server.service import Service
@@ -28,7 +31,7 @@ TOKEN = "a token of enough letters"
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[httpx.Client]:
     options = ("--token", TOKEN, "--allow-host", "Faces.example", "--allow-origin",
-               "https://app.example")  # fmt: skip
+               "https://app.example", "--rate", 0)  # fmt: skip
     with live_server(*options) as server, httpx.Client(base_url=server.url) as client:
         yield client
 
@@ -123,6 +126,15 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     assert "Ann" not in counted
 
 
+def test_an_id_is_kept_if_it_is_one(client):
+    def id_of(sent: str) -> str:
+        return str(client.get("/healthz", headers={"x-request-id": sent}).headers["x-request-id"])
+
+    assert id_of("abc-1.2") == "abc-1.2"
+    for odd in ("", "a b", "x" * 65, "a\tb"):
+        assert re.fullmatch("[0-9a-f]{16}", id_of(odd))
+
+
 def test_a_bug_is_answered_and_logged_without_its_message(caplog):
     class Broken(Verifier):
         def detect(self, *_: object, **__: object) -> list[AlignedFace]:
@@ -138,7 +150,28 @@ def test_a_bug_is_answered_and_logged_without_its_message(caplog):
     answer = asyncio.run(ask())
     assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "bug")
     assert "secret" not in answer.text
-    assert "a bug in facepairs" in caplog.text
+    assert answer.headers["x-request-id"] in caplog.text
+
+
+def test_one_client_may_not_ask_too_often():
+    with live_server("--rate", 5) as server, httpx.Client(base_url=server.url) as client:
+        answers = [client.get("/v1/model") for _ in range(30)]
+        refused = [one for one in answers if one.status_code == 429]
+        assert len(refused) > 5
+        assert [one.status_code for one in answers[:4]] == [200] * 4
+        assert refused[0].headers["retry-after"] == "1"
+        assert client.get("/healthz").status_code == 200
+        time.sleep(1)
+        assert client.get("/v1/model").status_code == 200
+
+
+def test_a_client_that_asks_a_little_too_often_is_served_most_of_the_time(monkeypatch):
+    seconds = iter((np.arange(1000) / 5.5).tolist())
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    limit = guard.RateLimit(5)
+    allowed = [limit.allows("client") for _ in range(1000)]
+    assert 900 <= sum(allowed) <= 920
+    assert sum(allowed[-100:]) >= 90
 
 
 def start(*options: object, **kinds: object) -> "subprocess.Popen[str]":
@@ -156,7 +189,7 @@ def test_the_log_has_no_names_and_no_addresses(people, tmp_path):
     with httpx.Client(base_url=told["url"]) as client:
         photo = {"photo": ("Ann_at_home.jpg", people[0].read_bytes())}
         client.post("/v1/people", data={"name": "Ann", "any_quality": 1}, files=photo)
-        client.delete("/v1/people/Ann")
+        client.delete("/v1/people/Ann", headers={"x-request-id": "the-last-one"})
     process.send_signal(signal.SIGTERM)
     _, log = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -165,7 +198,7 @@ def test_the_log_has_no_names_and_no_addresses(people, tmp_path):
         ["POST", "/v1/people", "200"],
         ["DELETE", "/v1/people/{name}", "200"],
     ]
-    assert lines[1].endswith(" ms")
+    assert lines[1].endswith("ms id=the-last-one")
     assert "Ann" not in log
     assert "127.0.0.1" not in log
     assert not list(tmp_path.glob("*.jpg"))
@@ -214,6 +247,7 @@ def test_addresses_that_cannot_be_used_are_named():
         (("--allow-origin", "https://app.example/"), "https://app.example/"),
         (("--allow-origin", "*"), "*"),
         (("--allow-origin", "https://*.example"), "https://*.example"),
+        (("--rate", "nan"), "nan"),
     ):
         done = in_process("serve", "--port", 0, *options, check=2)
         assert named in done.stderr

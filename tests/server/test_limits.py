@@ -25,7 +25,7 @@ STATUSES = (200, 400, 413, 415, 422)
 def small(people: list[Path]) -> Iterator[tuple[LiveServer, httpx.Client]]:
     """A server of one worker that takes photos of one MB."""
     with (
-        live_server("--workers", 1, "--max-mb", 1) as server,
+        live_server("--rate", 0, "--workers", 1, "--max-mb", 1) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
     ):
         yield server, client
@@ -117,6 +117,26 @@ def test_a_sample_of_hostile_files_ends_in_answers(client, people):
     assert client.get("/readyz").status_code == 200
 
 
+<<<<<<< HEAD
+=======
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.filterwarnings("ignore:Tag data")  # Pillow, where it makes the files
+def test_all_hostile_files_end_in_answers_and_leave_memory_bounded(people):
+    good = people[0].read_bytes()
+    files = list(hostile.hostile_files(0, mutants=70))
+    assert len(files) > 2000
+    with live_server("--rate", 0, "--max-mb", 100) as server:
+        with httpx.Client(base_url=server.url, timeout=120) as client:
+            statuses = check_hostile(client, files, good)
+            assert set(statuses) == set(STATUSES) - {400}
+            assert client.post("/v1/verify", files={"left": good, "right": good}).is_success
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+    peak_mb = int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+    assert peak_mb < 1500, peak_mb
+
+
+>>>>>>> parent of 87abb06b (The server limits no client's rate and names no request: a proxy does)
 FIELDS = st.sampled_from(["left", "right", "left_face", "threshold", "prior", "describe", "odd"])
 VALUES = st.one_of(
     st.text(max_size=20), st.binary(max_size=40), st.integers(), st.floats(), st.booleans()

@@ -27,7 +27,7 @@ def test_a_kill_loses_no_acknowledged_enrolment(tmp_path: Path) -> None:
     chance = random.Random(1)
     acknowledged: list[str] = []
     for round_ in range(KILLS):
-        with live_server("--gallery", place) as server:
+        with live_server("--gallery", place, "--rate", 0) as server:
             killed = threading.Event()
 
             def enrol(prefix: str, url: str, killed: threading.Event) -> None:
@@ -69,7 +69,7 @@ def test_a_kill_loses_no_acknowledged_enrolment(tmp_path: Path) -> None:
 def test_an_hours_worth_of_requests_leaves_memory_flat(tmp_path: Path) -> None:
     photos = [path.read_bytes() for path in drawn_faces(tmp_path / "people")]
     broken = photos[0][:500]
-    with live_server("--gallery", tmp_path / "g") as server:
+    with live_server("--gallery", tmp_path / "g", "--rate", 0) as server:
         process = psutil.Process(server.process.pid)
         sizes_mb = {}
         with httpx.Client(base_url=server.url, timeout=60) as client, ThreadPoolExecutor(4) as pool:

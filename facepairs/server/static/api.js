@@ -5,7 +5,7 @@ const SECRET = "The server asks for its token.";
 const WRONG = "The server does not accept this token.";
 let token = ""; // in memory only
 
-const PASSING = [408]; // and all from 500 on
+const PASSING = [408, 429]; // and all from 500 on
 
 /** What is wrong, in words; `again` says whether the same request may succeed later. */
 export class ApiError extends Error {
