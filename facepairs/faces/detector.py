@@ -22,6 +22,7 @@ from facepairs.faces.frame import FRAME_PX, TEMPLATE, fit_similarity
 from facepairs.faces.yunet import MAX_FACES, detect
 from facepairs.images.decode import upright
 from facepairs.images.photo import Photo
+from facepairs.images.problem import ImageProblem
 from facepairs.images.warp import Points, Similarity, centred_square, warp
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here,
@@ -40,6 +41,7 @@ LARGE_VIEWS: tuple[View, ...] = ((0.65, 128), (0.8, 128))  # to find the landmar
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
 MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
+NEARLY_BLACK = 15  # the high byte of 16 bits that hold a value of 12
 CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
 MIN_SCORE = 0.84
 UPRIGHT = 0.91  # upside down, much resembles a face, but not surely
@@ -100,19 +102,21 @@ class Face:
         return Face((self.landmarks + 0.5) * scale - 0.5, self.score)
 
 
-def find_faces(picture: Image.Image, every: bool = False) -> list[Face]:
+def find_faces(picture: Image.Image, every: bool = False, name: str = "image") -> list[Face]:
     """Find the faces of an image.
 
     Args:
         picture: In mode RGB, upright as far as is known.
         every: Look for small faces in a large image, too, and locate every face as precisely as the
             first. Without it, the others only count: most are a single detection.
+        name: What messages call the image.
 
     Returns:
         The faces, at most MAX_FACES, the most prominent (large and central) first.
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
+        ImageProblem: There is no face, and the image is nearly black.
     """
     confirm = cache(partial(_confirm, picture))
     level = _candidates(picture, 0, every)
@@ -122,6 +126,9 @@ def find_faces(picture: Image.Image, every: bool = False) -> list[Face]:
         turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
         level, turned = (_locate(confirm, faces, picture.size, True) for faces in (level, turned))
         found = _most_prominent_first(_distinct([*level, *turned]), picture.size)
+    if not found and 0 < np.asarray(picture).max() <= NEARLY_BLACK:
+        reason = "nearly black, perhaps 10 or 12 bits saved as 16; save it brighter, or in 8 bits"
+        raise ImageProblem(name, "unreadable", reason)
     return found
 
 
@@ -137,7 +144,7 @@ def search_photo(photo: Photo, every: bool = False) -> list[Face]:
         BadConfig: The detector's file is missing or not the expected one.
     """
     with upright(photo, max(photo.width_px, photo.height_px) / LARGE_PX) as (picture, divisor):
-        full = [face.scaled(divisor) for face in find_faces(picture, every)]
+        full = [face.scaled(divisor) for face in find_faces(picture, every, photo.name)]
     # In single precision, in which tables of photos keep them.
     return [Face(one.landmarks.astype(np.float32).astype(np.float64), one.score) for one in full]
 

@@ -80,7 +80,7 @@ def inspect(photo: Photo, align: bool, digest: bytes) -> PhotoRecord:
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
-        ImageProblem: The photo is damaged.
+        ImageProblem: The photo is damaged; or it is nearly black, without a face.
     """
     found = search_photo(photo) if align else []
     usable = large_enough(found)

@@ -1,11 +1,12 @@
 """Keep what was found in photos, by their content, so that no photo is searched or embedded twice.
 
 One SQLite file serves all folders, processes and threads of a user, and only the user may read it:
-embeddings are biometric data. It holds nothing that cannot be found again: where a file is damaged
-or cannot be used, this process keeps what it finds in memory. A pickled copy
+embeddings are biometric data. It holds nothing that cannot be found again: a damaged file is made
+anew, and where a file cannot be used, this process keeps what it finds in memory. A pickled copy
 opens the file anew.
 """
 
+import contextlib
 import logging
 import os
 import sqlite3
@@ -56,6 +57,7 @@ class PhotoCache:
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
         self._in_memory = path is None
+        self._renewed = False
 
     def __reduce__(self) -> tuple[type["PhotoCache"], tuple[Path | None]]:
         return PhotoCache, (self.path,)
@@ -157,22 +159,20 @@ class PhotoCache:
         self._database = None
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `work` does with the database, or with one in memory where that fails."""
+        """Return what `work` does with the database, or with another where that one fails."""
         with self._lock:
-            try:
-                return work(self._opened())
-            except (sqlite3.Error, OSError) as error:
-                if self._in_memory:
-                    raise
-                self._close()
-                self._in_memory = True
-                reason = getattr(error, "strerror", None) or error
-                _log.warning("%s: %s; what is found in photos is not kept", self.path, reason)
-                return work(self._opened())
+            while True:
+                try:
+                    if self._database is None:
+                        self._open()
+                    assert self._database is not None
+                    return work(self._database)
+                except (sqlite3.Error, OSError) as error:
+                    if self._in_memory:
+                        raise
+                    self._give_up(error)
 
-    def _opened(self) -> sqlite3.Connection:
-        if self._database is not None:
-            return self._database
+    def _open(self) -> None:
         if not self._in_memory:
             assert self.path is not None
             _prepare(self.path)
@@ -186,7 +186,20 @@ class PhotoCache:
                 self._database.execute("BEGIN IMMEDIATE")
                 for statement in TABLES:
                     self._database.execute(statement)
-        return self._database
+
+    def _give_up(self, error: Exception) -> None:
+        """Delete a damaged file, once; turn to memory where it is busy or cannot be written."""
+        self._close()
+        assert self.path is not None
+        if self._renewed or isinstance(error, sqlite3.OperationalError | OSError):
+            self._in_memory = True
+            reason = getattr(error, "strerror", None) or error
+            _log.warning("%s: %s; what is found in photos is not kept", self.path, reason)
+            return
+        self._renewed = True
+        _log.warning("%s: damaged (%s); it is made anew", self.path, error)
+        with contextlib.suppress(OSError):
+            _delete(self.path)
 
 
 def _prepare(path: Path) -> None:

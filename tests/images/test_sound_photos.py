@@ -85,6 +85,17 @@ def test_a_limit_of_the_users_own_holds_for_every_format(monkeypatch):
     assert open_photo(photo).width_px == 5400
 
 
+@pytest.mark.parametrize("bits", [10, 12])
+def test_a_photo_of_few_bits_in_sixteen_is_said_to_be_nearly_black(photos, verifier, bits):
+    grey = np.asarray(Image.open(photos[0]).convert("L")).astype(np.uint16) << (bits - 8)
+    photo = encoded(Image.fromarray(grey), "PNG")
+    for use in (verifier.detect, lambda photo: verifier.verify(photo, photos[1])):
+        with pytest.raises(BadImage):
+            use(photo)
+    bright = encoded(Image.fromarray(grey << (16 - bits)), "PNG")
+    assert verifier.verify(bright, photos[0]).same
+
+
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_a_jpeg_that_lacks_pixels_is_damaged(photos, share):
     whole = encoded(Image.open(photos[0]), "JPEG", quality=95)
