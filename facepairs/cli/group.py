@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 EXAMPLE = """\b
 Examples:
   facepairs group holidays/ people
+  facepairs group holidays/ people --gallery known.gallery
   facepairs group holidays/ people --precision 0.999 --labels labels.csv
 """
 SCHEMA = 1
@@ -30,6 +31,9 @@ def group(
         float, Option(help="Share of joined pairs of faces that shall show one person.")
     ] = 0.99,
     bundle: Bundle = "default",
+    gallery: Annotated[
+        str | None, Option(help="Gallery that gives the names of people who are enrolled.")
+    ] = None,
     labels: Annotated[
         Path | None,
         Option(help="CSV file photo,person: measure how well the groups agree with it."),
@@ -59,7 +63,7 @@ def group(
     from facepairs.gallery.heap import find_photos
 
     known = read_labels(labels, find_photos(heap)) if labels else {}
-    groups = group_heap(heap, out, bundle, precision=precision, copy=copy)
+    groups = group_heap(heap, out, bundle, precision=precision, gallery=gallery, copy=copy)
     log_first([f"unusable: {why}" for why in groups.unusable.values()])
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
     rows = _rows(groups)

@@ -7,7 +7,7 @@ from how many pairs of strangers it may hold, and how many pairs of faces a heig
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, count, groupby
 from typing import Any
@@ -137,6 +137,22 @@ class Groups:
             if self.person[face]:
                 found[self.person[face]].append(face)
         return dict(sorted(found.items()))
+
+    def renamed(self, names: dict[str, str]) -> "Groups":
+        """Return groups with other names of people; those that get the same name become one."""
+        person = tuple(names.get(name, name) for name in self.person)
+        similar: dict[tuple[str, str], float] = {}
+        for pair in self.similar:
+            one, other = sorted(names.get(name, name) for name in (pair.one, pair.other))
+            if one != other:
+                similar.setdefault((one, other), pair.height)
+        return replace(
+            self,
+            person=person,
+            certainty=certainties(self.heap.embeddings, person),
+            similar=tuple(SimilarPeople(*pair, height) for pair, height in similar.items()),
+            refused=tuple(frozenset(names.get(one, one) for one in each) for each in self.refused),
+        )
 
     @property
     def faces(self) -> tuple[HeapFace, ...]:

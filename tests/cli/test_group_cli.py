@@ -157,10 +157,14 @@ def test_labels_tell_how_good_the_groups_are(heap, tmp_path):
         in_process(*words, check=2)
 
 
-def test_photos_are_copied_on_demand(heap, tmp_path):
-    out = tmp_path / "people"
-    in_process("group", heap, out, "--copy", check=0)
-    assert not (out / "person_0001" / "a0.jpg").samefile(heap / "trip0" / "a0.jpg")
+def test_a_gallery_names_people_and_photos_are_copied(heap, drawn, tmp_path):
+    known, out = tmp_path / "known.gallery", tmp_path / "people"
+    in_process("gallery", "add", known, "--name", "Ann", drawn[0], "--any-quality", check=0)
+    words = ("group", heap, out, "--gallery", known, "--copy", "--json")
+    people = json.loads(in_process(*words, check=0).stdout)["people"]
+    assert people["Ann"] >= 4
+    assert not (out / "Ann" / "a0.jpg").samefile(heap / "trip0" / "a0.jpg")
+    in_process("group", heap, out, "--gallery", tmp_path / "missing", check=2)
 
 
 def test_photos_that_are_gone_keep_the_folder_as_it_is(heap, grouped, tmp_path):

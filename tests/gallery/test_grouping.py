@@ -7,7 +7,7 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
-from facepairs.gallery.grouping import Earlier, certainties, group_faces
+from facepairs.gallery.grouping import Earlier, SimilarPeople, certainties, group_faces
 
 ERRORS = grouping_errors()
 
@@ -65,6 +65,19 @@ def test_earlier_people_stay_and_new_photos_join_them():
     assert groups.person[5] == groups.person[6] == "person_0001"
 
 
+def test_people_who_get_one_name_become_one():
+    heap = heap_of([0, 0, 1, 1, 2, 2])
+    groups = group_faces(heap, ERRORS)
+    first, second, third = groups.people
+    similar = (SimilarPeople(first, second, 0.2), SimilarPeople(second, third, 0.3))
+    groups = replace(groups, similar=similar, refused=(frozenset({first}),) * 6)
+    named = groups.renamed({first: "Ann", second: "Ann"})
+    assert {name: len(faces) for name, faces in named.people.items()} == {"Ann": 4, third: 2}
+    assert [(pair.one, pair.other) for pair in named.similar] == [("Ann", third)]
+    assert named.refused[0] == {"Ann"}
+    assert named.certainty == pytest.approx(certainties(heap.embeddings, named.person))
+
+
 def test_a_face_never_joins_somebody_it_does_not_show():
     heap = heap_of([0, 0, 0])
     earlier = Earlier(
@@ -107,3 +120,33 @@ def test_the_silhouette_is_scikit_learns():
 
 def test_one_person_alone_has_certainties():
     assert (certainties(heap_of([0, 0, 0]).embeddings, ("a", "a", "a")) > 0.9).all()
+
+
+def test_a_gallery_names_the_people_it_knows(tmp_path):
+    from PIL import Image
+    from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+
+    from facepairs import Gallery, Verifier
+    from facepairs.gallery.group import name_people
+
+    verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", **AMONG_LOOKALIKES).folder)
+    for number in range(2):
+        Image.effect_noise((32, 32), 90).convert("RGB").save(tmp_path / f"{number}.png")
+    with Gallery(tmp_path / "known", verifier, write=True) as gallery:
+        assert name_people(group_faces(heap_of([0, 0]), ERRORS), gallery).people.keys() == {
+            "person_0001"
+        }
+        gallery.add("Ann", [tmp_path / "0.png"], any_quality=True)
+        rows = np.repeat(verifier.embed([tmp_path / "0.png", tmp_path / "1.png"]), 2, axis=0)
+        heap = replace(heap_of([0, 0, 1, 1]), embeddings=rows)
+        earlier = Earlier({key(heap, face): name for face, name in enumerate("aabb")})
+        heap_groups = group_faces(heap, ERRORS, 0.5, earlier)
+        named = name_people(heap_groups, gallery)
+        assert named.person[:2] == ("Ann", "Ann")
+        assert set(named.person[2:]) <= {"Ann", "b"}
+        refused = replace(heap_groups, refused=(frozenset({"Ann"}),) * 4)
+        assert name_people(refused, gallery).people.keys() == {"a", "b"}
+        gallery.remove("Ann")
+        gallery.add("../x", [tmp_path / "0.png"], any_quality=True)
+        unnamed = name_people(heap_groups, gallery)
+    assert unnamed.people.keys() == {"a", "b"}

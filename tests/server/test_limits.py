@@ -117,8 +117,6 @@ def test_a_sample_of_hostile_files_ends_in_answers(client, people):
     assert client.get("/readyz").status_code == 200
 
 
-<<<<<<< HEAD
-=======
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore:Tag data")  # Pillow, where it makes the files
@@ -136,7 +134,6 @@ def test_all_hostile_files_end_in_answers_and_leave_memory_bounded(people):
     assert peak_mb < 1500, peak_mb
 
 
->>>>>>> parent of 87abb06b (The server limits no client's rate and names no request: a proxy does)
 FIELDS = st.sampled_from(["left", "right", "left_face", "threshold", "prior", "describe", "odd"])
 VALUES = st.one_of(
     st.text(max_size=20), st.binary(max_size=40), st.integers(), st.floats(), st.booleans()
