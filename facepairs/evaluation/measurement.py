@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -36,13 +36,9 @@ from facepairs.evaluation.sources import (
     read_result,
 )
 from facepairs.evaluation.summary import Summary, summarise
-from facepairs.support.extras import require_extras
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,24 +72,6 @@ class Measurement:
     lookalike: Bools | None = None
     provenance: Provenance | None = None
     warnings: Sequence[str] = ()
-
-    def to_frame(self) -> "pandas.DataFrame":
-        """Return a row for each pair: left, right, genuine, score, threshold, accepted, …
-
-        Pairs are accepted as `verify` accepts them.
-
-        Raises:
-            MissingExtra: The extra `measure` is not installed.
-        """
-        require_extras(["measure"], "Measurement.to_frame")
-        import pandas
-
-        scores = self.scores
-        names = {"left": scores.left, "right": scores.right} if scores.has_names else {}
-        columns = {"genuine": scores.genuine, "fold": scores.fold, "score": scores.score}
-        accepted, threshold = self.by_default.accepted, self.by_default.by_pair
-        decisions = {"threshold": threshold, "accepted": accepted}
-        return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
 
 
 def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:

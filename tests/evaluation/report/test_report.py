@@ -289,4 +289,4 @@ def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None, 8)}
     assert list(kinds) == ["false_rejects"]
     assert [side.file for side in kinds["false_rejects"][0].sides] == ["1.jpg", "2.jpg"]
-    assert one.to_frame().accepted.tolist() == [False, False, False, True]
+    assert one.by_default.accepted.tolist() == [False, False, False, True]
