@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.shared.options import Data, Groups, Json, Pairs, SkipBad, VerifierArgument
-from facepairs.cli.shared.output import log, percent, print_result
+from facepairs.cli.shared.options import Data, Groups, Json, SkipBad, VerifierArgument
+from facepairs.cli.shared.output import percent, print_result
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ def calibrate(
     bundle: VerifierArgument,
     data: Data,
     out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
-    pairs: Pairs = None,
     groups: Groups = None,
     skip_bad: SkipBad = False,
     json: Json = False,
@@ -34,9 +33,7 @@ def calibrate(
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
-    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups)
-    for line in result.notes:
-        log(line)
+    result = run(bundle, data, out, skip_bad=skip_bad, groups=groups)
     print_result(json, result.to_json(), _rows(result, out))
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from facepairs.data.groups import PeopleGroups, read_groups
-from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
@@ -176,14 +175,11 @@ def evaluate(
             measured[source] = measure_scores(source, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements) if len(measurements) > 1 else None
-    first = measurements[0]
-    if people_groups is not None:
-        warnings.append(_describe_unknown(people_groups, selection, first))
     warnings += [line for one in measurements for line in one.warnings]
-    people = first.summary.people
+    people = measurements[0].summary.people
     if people is not None and people < FEW_PEOPLE:
         warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
-    lines = [line for line in dict.fromkeys(warnings) if line]  # several may share a warning
+    lines = list(dict.fromkeys(warnings))  # several may share a warning
     return Evaluation(measurements, comparison, folder, selection, lines)
 
 
@@ -268,16 +264,6 @@ def _word(source: Source) -> str:
 
 def _path(place: Place | None) -> Path | None:
     return None if place is None else Path(place)
-
-
-def _describe_unknown(
-    groups: PeopleGroups, selection: PairSelection | None, one: Measurement
-) -> str:
-    """Return a warning about people of the groups who are not in the folder or in the scores."""
-    if selection is not None:
-        return groups.describe_unknown(list(selection.index.people), selection.index.root)
-    names = {person_name(name) for side in one.scores.sides for name in side}
-    return groups.describe_unknown(sorted(names), one.source)
 
 
 def _check_arguments(kinds: list[Kind], for_models: Mapping[str, object]) -> None:

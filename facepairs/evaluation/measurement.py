@@ -123,7 +123,6 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
         alignment=alignment,
         category=category,
     )
-    warnings += measured.warnings
     return replace(measured, provenance=known_by, warnings=warnings)
 
 
@@ -259,7 +258,7 @@ def _measure(
     clusters = cluster_errors(
         cluster if by_cluster else None, genuine, default.accepted, scores.people
     )
-    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
+    rows = group_errors(groups, scores, default.accepted) if groups else {}
     return Measurement(
         name=source.name,
         source=source.path,
@@ -270,7 +269,6 @@ def _measure(
         probability=probability,
         refitted=calibration is None,
         lookalike=alike,
-        warnings=warnings,
     )
 
 
