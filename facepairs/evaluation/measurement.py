@@ -36,6 +36,7 @@ from facepairs.evaluation.sources import (
     read_result,
 )
 from facepairs.evaluation.summary import Summary, summarise
+from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
@@ -95,7 +96,9 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     path = folder / SCORES if folder else Path(source.path)
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
-    warnings += [f"{path}: {line}" for line in scores.limits()]
+    if scores.unscored:
+        pairs = counted(scores.unscored, "pair")
+        warnings.append(f"{path}: left out: {pairs} without a score or a label")
     category = None
     alignment = known_by.alignment if known_by else None
     calibration: Calibration | dict[int, Calibration] | None

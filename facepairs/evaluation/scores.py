@@ -11,7 +11,7 @@ import csv
 import math
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,6 @@ from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of,
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.support.words import counted
-from facepairs.verification.pairs_file import SAME_CONTENT
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
@@ -44,7 +43,6 @@ class ScoreTable:
             clusters are not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
-        copies: Number of pairs of a photo and itself or a copy, as far as the file tells.
     """
 
     left: Sequence[str]
@@ -54,7 +52,6 @@ class ScoreTable:
     score: npt.NDArray[np.float64]
     cluster: npt.NDArray[np.int16] | None = None
     unscored: int = 0
-    copies: int = 0
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -83,18 +80,6 @@ class ScoreTable:
         if not names[0] or ((left == right) != self.genuine).any():
             return None
         return left, right
-
-    def limits(self) -> list[str]:
-        """Return what limits figures of these pairs, one line each."""
-        lines = []
-        if self.unscored:
-            lines.append(f"left out: {counted(self.unscored, 'pair')} without a score or a label")
-        if self.copies:
-            lines.append(
-                f"{counted(self.copies, 'pair')} of a photo and itself or a copy: that they match "
-                "says nothing, so errors look rarer than they are"
-            )
-        return lines
 
 
 def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:
@@ -152,7 +137,7 @@ def read_scores(path: Path) -> ScoreTable:
     genuine = bytearray()
     fold, cluster = array("h"), array("h")
     score = array("d")
-    unscored = copies = 0
+    unscored = 0
     clustered = False
     for line, row in csv_rows(path, ("genuine", "score")):
         if row.get("error", "").strip() or not row["genuine"].strip():
@@ -166,7 +151,6 @@ def read_scores(path: Path) -> ScoreTable:
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         clustered |= CLUSTER in row
-        copies += _is_copy(row)
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
@@ -185,15 +169,7 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(score, np.float64),
         np.frombuffer(cluster, np.int16) if clustered else None,
         unscored,
-        copies,
     )
-
-
-def _is_copy(row: Mapping[str, str]) -> bool:
-    """Return whether a row names one photo twice, or `score` found two copies of one."""
-    left = row.get("left", "")
-    same = bool(left) and left == row.get("right", "")
-    return same or SAME_CONTENT in row.get("left_hints", "").split()
 
 
 def _score(cell: str) -> float:
