@@ -24,7 +24,7 @@ from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import MOST_PROMINENT, ScoredPairs
-from facepairs.evaluation.protocols import PairSelection, category_of
+from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources import (
     RESULT,
@@ -32,7 +32,6 @@ from facepairs.evaluation.sources import (
     CrossvalResult,
     ScoreSource,
     known_in_file,
-    read_alignment,
     read_result,
 )
 from facepairs.evaluation.summary import Summary, summarise
@@ -99,11 +98,9 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     if scores.unscored:
         pairs = counted(scores.unscored, "pair")
         warnings.append(f"{path}: left out: {pairs} without a score or a label")
-    category = None
-    alignment = known_by.alignment if known_by else None
     calibration: Calibration | dict[int, Calibration] | None
     if folder:
-        result, (alignment, category) = read_result(folder / RESULT), read_alignment(folder)
+        result = read_result(folder / RESULT)
         decisions, verify_point = [_decide_by_fold(scores, result, folder)], None
         calibration = {fold.fold: fold.calibration for fold in result.folds}
         done, total = len(set(scores.fold.tolist())), result.folds_in_all
@@ -123,8 +120,7 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
         pairs=known_by.pairs if known_by else path.name,
         scored_by=known_by.model if known_by else None,
         pairs_with_known_people=known,
-        alignment=alignment,
-        category=category,
+        alignment=known_by.alignment if known_by else None,
     )
     return replace(measured, provenance=known_by, warnings=warnings)
 
@@ -203,7 +199,6 @@ def measure_model(
         pairs_left_out=selection.pairs_left_out,
         other_faces=len(faces.chosen),
         alignment=model.alignment,
-        category=category_of(model, selection),
         model=model.model,
         identification=identification,
     )

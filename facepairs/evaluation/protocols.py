@@ -17,16 +17,8 @@ from facepairs.verification.loading import Model, model_name
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
-OUTSIDE_LABELS = "labelled outside data"
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
-CATEGORIES = {
-    "lfw-frame": "no outside data, if the photos are LFW's own",
-    "landmarks-5": "label-free outside data",
-}
-"""LFW's category of a verifier that learned from LFW alone, by its alignment: a detector of
-landmarks was trained on other photos, without identities. Whether photos that are taken as they are
-were framed with such a detector cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,20 +123,3 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
             f"protocol {protocol!r} is unknown; use one of {', '.join(known)}", "protocol"
         )
     return protocol
-
-
-def category_of(model: Model, selection: PairSelection) -> str | None:
-    """Return LFW's category of a verifier, where it is known for the protocol of the pairs.
-
-    It is not known of a training that began from another bundle, nor of external embedders whose
-    TOML does not say on what they were trained.
-    """
-    if selection.protocol not in LISTS:
-        return None
-    if not isinstance(model, Bundle):
-        return OUTSIDE_LABELS if model.training_data else None
-    if model.training.data:
-        return OUTSIDE_LABELS
-    if model.training.init is not None or model.training.protocol != selection.protocol:
-        return None
-    return CATEGORIES.get(model.alignment)

@@ -17,12 +17,10 @@ from facepairs.bundles.bundle import DEFAULT, Bundle
 from facepairs.bundles.identities import hashed_in
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.bundles.measured import Calibration
-from facepairs.config import read_table
 from facepairs.data.pairs import person_name
-from facepairs.errors import BadConfig, BadData, FacepairsError
-from facepairs.evaluation.protocols import CATEGORIES, LISTS, OUTSIDE_LABELS, PairSelection
+from facepairs.errors import BadConfig, BadData
+from facepairs.evaluation.protocols import LISTS, PairSelection
 from facepairs.evaluation.scores import ScoreTable
-from facepairs.images.crop import ALIGNMENTS
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.embedder import is_embedder
 from facepairs.verification.loading import Model
@@ -141,16 +139,6 @@ def read_result(path: Path) -> CrossvalResult:
     except (OSError, ValueError, RecursionError) as error:
         raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
     return validate(values, CrossvalResult, str(path), BadData, advice)
-
-
-def read_alignment(folder: Path) -> tuple[str | None, str | None]:
-    """Return the alignment and LFW's category of a run; None where it does not record them."""
-    try:
-        train = read_table(folder / "config.toml")
-        alignment = ALIGNMENTS[train["align"]]
-        return alignment, OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
-    except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
-        return None, None
 
 
 def known_in_selection(model: Model, path: str, selection: PairSelection) -> Known:

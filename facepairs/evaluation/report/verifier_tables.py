@@ -103,7 +103,6 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("Pairs from", f"{summary.pairs}{among}"),
         ("Scored by", summary.scored_by or "unknown"),
         ("Photos", summary.alignment and ALIGNMENTS.get(summary.alignment, summary.alignment)),
-        ("Category", summary.category),
         ("People left out", known),
         ("Unusable photos", left_out),
         ("Another face fits", others),
