@@ -229,11 +229,11 @@ def _measure_models(
             source,
             model,
             selection,
-            scored[source].without_photos(errors),
-            known[source],
+            scored[source].without_photos(errors).table(),
             groups,
-            identified.get(source),
-            used[source],
+            pairs_with_known_people=known[source],
+            other_faces=len(used[source].chosen),
+            identification=identified.get(source),
         )
         for source, model in models.items()
     }
