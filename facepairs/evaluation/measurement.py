@@ -143,8 +143,8 @@ def measure_model(
     points = [one for one in model.thresholds if one.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
     if protocol == "view2":  # nothing of its own decides there
-        own = dict.fromkeys(("operating_point", "threshold", "balanced_threshold", "calibration"))
-        origin, points = msgspec.structs.replace(origin, **own), []
+        own = ("operating_point", "threshold", "max_fmr", "balanced_threshold", "calibration")
+        origin, points = msgspec.structs.replace(origin, **dict.fromkeys(own)), []
     return _measure(
         source,
         scores,
