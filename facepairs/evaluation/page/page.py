@@ -16,11 +16,11 @@ from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.report.style import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
-from facepairs.evaluation.report.tables import provenance_text
-from facepairs.evaluation.report.verifier_tables import (
+from facepairs.evaluation.report.tables import (
     accuracy_label,
     accuracy_note,
     error_rates,
+    provenance_text,
 )
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.faces.align import crop_known

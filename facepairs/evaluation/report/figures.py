@@ -11,7 +11,7 @@ from facepairs.evaluation.metrics.reliability import reliability_curve
 from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
 from facepairs.evaluation.report.table import percent
-from facepairs.evaluation.report.verifier_tables import thresholds_of
+from facepairs.evaluation.report.tables import thresholds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,7 +26,7 @@ from facepairs.evaluation.metrics.curves import (
 )
 from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.report.table import facts_of
-from facepairs.evaluation.report.verifier_tables import figure_rows
+from facepairs.evaluation.report.tables import figure_rows
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
 

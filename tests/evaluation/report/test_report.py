@@ -101,7 +101,7 @@ def test_every_figure_and_table_is_on_the_page(single, several):
         assert {"roc", "det", "scores-1", "reliability-1"} <= figures
         assert set(re.findall(r'<figure id="figure-([^"]+)"', html)) == figures
         tables = {table.key for table in found.tables()}
-        assert {"points-1", "figures-1", "folds-1", "data", "history"} <= tables
+        assert {"points-1", "figures-1", "folds-1", "history"} <= tables
         assert set(re.findall(r' id="table-([^"]+)"', html)) == tables - {"pairs"}
         assert f"<h1>{title}" in html
         assert (
@@ -182,7 +182,6 @@ def test_few_and_perfect_scores_make_a_report(tmp_path):
     path.write_text("genuine,score\n1,3\n1,4\n0,1\n0,2\n")
     html = render_page(evaluate([str(path)]), "")
     assert "not enough pairs" in html
-    assert 'id="table-trade-offs' not in html
     path.write_text("genuine,score\n1,3\n1,3\n0,3\n0,3\n")
     perfect = evaluate([str(path)])
     assert "reliability-1" not in set(perfect.figures())
@@ -223,7 +222,7 @@ def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
     for row in groups.rows[:2]:
         assert re.fullmatch(r"\d+\.\d\d % \(\d+\.\d\d to \d+\.\d\d\)", row[1].text)
     ids = {attributes.get("id") for _, attributes in reader.tags}
-    assert {"table-groups-1", "table-clusters-1", "table-trade-offs-1"} <= ids
+    assert {"table-groups-1", "table-clusters-1"} <= ids
 
 
 def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
@@ -247,28 +246,6 @@ def test_only_view2_is_called_view2(tmp_path):
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
-
-
-@pytest.mark.parametrize("clusters", [True, False])
-def test_trade_offs_are_those_that_one_counts_by_hand(tmp_path, clusters):
-    draw = np.random.Generator(np.random.Philox(0))
-    genuine = np.arange(1400) < 400
-    score = draw.normal(size=1400) + 2 * genuine
-    alike = ~genuine & (draw.random(1400) < 0.2)
-    names, cluster = [""] * 1400, (3 * alike).astype(np.int16) if clusters else None
-    table = ScoreTable(names, names, genuine, np.zeros(1400, np.int16), score, cluster)
-    write_scores(tmp_path / "scores.csv", table)
-    tables = {table.key: table for table in evaluate(tmp_path / "scores.csv").tables()}
-    rows = [[cell.value for cell in row] for row in tables["trade-offs-1"].rows]
-    assert [row[0] for row in rows] == [1 / 10, 1 / 30, 1 / 100, 1 / 300]
-    found = [(row[0], row[1], row[2], score[~genuine]) for row in rows]
-    if clusters:
-        found += [(row[0], row[3], row[4], score[alike]) for row in rows[:2]]
-        assert [row[3:] for row in rows[2:]] == [[None, None]] * 2
-    for share, missed, threshold, impostor in found:
-        accepted = (impostor >= threshold).sum()
-        assert accepted <= len(impostor) * share < accepted + 1
-        assert (score[genuine] < threshold).mean() == pytest.approx(missed)
 
 
 def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
