@@ -28,7 +28,7 @@ from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from facepairs.evaluation.report.style import Figure
+    from facepairs.evaluation.report.figures import Figure
 
 Place = str | Path
 Source = Place | Verifier

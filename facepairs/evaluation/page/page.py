@@ -14,7 +14,7 @@ from facepairs.errors import BadData, BadImage
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.report.style import Figure, inline_svg
+from facepairs.evaluation.report.figures import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
 from facepairs.evaluation.report.tables import (
     accuracy_label,
