@@ -7,7 +7,7 @@ for the photos of a gallery, for the share of strangers who may be taken for som
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -34,7 +34,6 @@ MEASURED = "measured.json"
 
 
 EQUAL_PRIORS = 0.5
-MOST_CALIBRATED = 300_000  # pairs of strangers; the included model has more
 
 
 def check_prior(prior: float) -> None:
@@ -94,16 +93,10 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         """The score at which the probability is one half."""
         return -self.offset / self.scale
 
-    @overload
-    def probability(self, score: float, prior: float = EQUAL_PRIORS) -> float: ...
-    @overload
     def probability(
-        self, score: npt.NDArray[np.floating], prior: float = EQUAL_PRIORS
-    ) -> npt.NDArray[np.float64]: ...
-    def probability(
-        self, score: float | npt.NDArray[np.floating], prior: float = EQUAL_PRIORS
-    ) -> float | npt.NDArray[np.float64]:
-        """Return the probability, 0 to 1, of one score or of each score of an array (float64).
+        self, score: npt.ArrayLike, prior: float = EQUAL_PRIORS
+    ) -> npt.NDArray[np.float64]:
+        """Return the probability, 0 to 1, of each score: float64 of the shape of `score`.
 
         Args:
             score: One score or an array.
@@ -117,8 +110,8 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
             logit = self.scale * np.asarray(score, np.float64) + self.offset
         logit = logit + math.log(prior / (1 - prior))
         small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
-        probability = np.where(logit >= 0, 1.0, small) / (1 + small)
-        return probability if isinstance(score, np.ndarray) else float(probability)
+        probability: npt.NDArray[np.float64] = np.where(logit >= 0, 1.0, small) / (1 + small)
+        return probability
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -315,14 +308,11 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
         return OperatingPoint(None, GALLERY)
     fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
     if fmr < least:
-        possible = math.ceil(1e4 * least * photos) / 1e4
-        other = ", such as default" if table.impostor_pairs <= MOST_CALIBRATED else ""
-        wider = f"a max FPIR of {possible:g} or more, " if possible <= 1 else ""
         raise NotEnough(
             f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
             f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
-            f"support {least:.2g} at best; give {wider}a threshold, or a model measured on more "
-            f"pairs{other}",
+            f"support {least:.2g} at best; give a larger max FPIR, a threshold, or a model "
+            "measured on more pairs",
             "max_fpir",
             "threshold",
             "bundle",

@@ -41,7 +41,7 @@ def write_bundle(
     Args:
         out: The bundle's folder.
         manifest: The fields of the manifest. Schema, checksums, versions and time are set here.
-        files: File name → content. A model card is added where there is none.
+        files: File name → content. The model card is written here.
         identities: The people it knows; None where `files` holds them already.
         measured: What was measured of it; None for nothing, or where `files` holds it already.
 
@@ -57,10 +57,11 @@ def write_bundle(
     if measured is not None:
         contents[MEASURED] = measured.to_bytes()
     try:
-        if CARD not in contents:
-            contents[CARD] = _card(manifest, contents)
+        fields = parse_manifest(_complete(manifest, contents))
+        found = contents.get(MEASURED)
+        figures = parse_measured(found, Path(MEASURED)) if found else None
+        contents[CARD] = model_card(fields, figures).encode()
         values = _complete(manifest, contents)
-        parse_manifest(values)
     except (ValueError, TypeError, BadBundle) as error:
         raise BadBundle(f"{out}: cannot write this bundle: {error}") from None
     with atomic_folder(out) as temporary:
@@ -95,7 +96,7 @@ def rewrite_bundle(
     """
     merged = {**bundle.raw, **changes}
     values = {name: value for name, value in merged.items() if value is not None}
-    files = {name: bundle.read(name) for name in bundle.files if name != CARD}
+    files = {name: bundle.read(name) for name in bundle.files}
     return write_bundle(out, values, {**files, **(more_files or {})}, identities, measured)
 
 
@@ -124,12 +125,6 @@ def check_replaceable(out: Path) -> None:
         return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
 
     check_output_folder(out, "a bundle", files_of, error=BadBundle)
-
-
-def _card(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
-    found = contents.get(MEASURED)
-    measured = parse_measured(found, Path(MEASURED)) if found else None
-    return model_card(parse_manifest(_complete(manifest, contents)), measured).encode()
 
 
 def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dict[str, Any]:
