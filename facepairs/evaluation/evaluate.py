@@ -19,19 +19,18 @@ from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import Kind, ScoreSource, find_sources, known_in_selection
+from facepairs.evaluation.sources import ScoreSource, find_sources, known_in_selection
 from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, model_name, open_model
+from facepairs.verification.loading import Model, open_model
 from facepairs.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from facepairs.evaluation.report.figures import Figure
 
 Place = str | Path
-Source = Place | Verifier
 
 FEW_PEOPLE = 30  # `train` warns below, too
 
@@ -84,11 +83,7 @@ class Evaluation:
         """Draw the figures of the report: `roc` and `det`, then `scores-1`, … of each verifier.
 
         A notebook shows a figure, and its `figure` is Matplotlib's.
-
-        Raises:
-            MissingExtra: The extra `measure` is not installed.
         """
-        require_extras(["measure"], "Evaluation.figures")
         from facepairs.evaluation.report.figures import evaluation_figures
 
         return {figure.key: figure for figure in evaluation_figures(self.measurements)}
@@ -106,7 +101,7 @@ class Evaluation:
 
 
 def evaluate(
-    sources: Source | Sequence[Source],
+    sources: Place | Sequence[Place],
     data: Place | None = None,
     *,
     protocol: str | None = None,
@@ -125,8 +120,8 @@ def evaluate(
         >>> facepairs.evaluate("scores.csv").figures()["det"]
 
     Args:
-        sources: Verifiers (`Verifier`, bundles, `default`, TOML files of embedders), scores files
-            and folders of `crossval`. As a list they may end with the folder of photos.
+        sources: Verifiers (bundles, `default`, TOML files of embedders), scores files and folders
+            of `crossval`. As a list they may end with the folder of photos.
         data: The folder of photos, Person_Name/photo.jpg; needed for verifiers.
         protocol: Which pairs: `heldout`, `view1` or `view2`; by default as the bundle was trained.
         lists: Folder of LFW's official lists.
@@ -146,7 +141,7 @@ def evaluate(
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.evaluate")
-    words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
+    words = [str(one) for one in ([sources] if isinstance(sources, Place) else sources)]
     words += [] if data is None else [str(data)]
     score_sources, folder = find_sources(words)
     for_models = {
@@ -157,9 +152,14 @@ def evaluate(
         "identification": identification,
         "skip_bad": skip_bad,
     }
-    _check_arguments([source.kind for source in score_sources], for_models)
+    verifiers = [source for source in score_sources if source.kind == "model"]
+    given = [name for name, value in for_models.items() if value]
+    if given and not verifiers:
+        raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
+    if scores_out is not None and len(verifiers) > 1:
+        raise BadConfig("scores are written of one verifier; evaluate each by itself", "out")
     people_groups = read_groups(Path(groups)) if groups else None
-    models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
+    models = {source: open_model(source.path) for source in verifiers}
     selection, warnings = None, list[str]()
     measured: dict[ScoreSource, Measurement] = {}
     if models and folder is not None:
@@ -257,19 +257,5 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
     )
 
 
-def _word(source: Source) -> str:
-    """Return what a command line calls a source."""
-    return model_name(source.bundle) if isinstance(source, Verifier) else str(source)
-
-
 def _path(place: Place | None) -> Path | None:
     return None if place is None else Path(place)
-
-
-def _check_arguments(kinds: list[Kind], for_models: Mapping[str, object]) -> None:
-    """Raise BadConfig for an argument that has no meaning for the kinds of the sources."""
-    given = [name for name, value in for_models.items() if value]
-    if given and "model" not in kinds:
-        raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
-    if for_models["out"] is not None and kinds.count("model") > 1:
-        raise BadConfig("scores are written of one verifier; evaluate each by itself", "out")

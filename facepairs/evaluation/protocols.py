@@ -13,7 +13,7 @@ from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
-from facepairs.verification.loading import Model, model_name
+from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
@@ -88,17 +88,10 @@ def choose_pairs(
     people = np.flatnonzero(~known)
     try:
         pairs = distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
-    except NotEnough as error:
-        if not len(people):
-            names = " or ".join(model_name(model) for model in models)
-            raise NotEnough(
-                f"{names} was trained or calibrated on all {len(known):,} people in {data}; "
-                "measure on other people, or list the pairs",
-                "pairs",
-            ) from None
+    except NotEnough:
         raise NotEnough(
-            f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured: "
-            f"{error.message}; measure on a folder of other people, or list the pairs",
+            f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured, "
+            "too few for genuine and impostor pairs; measure on other people, or list the pairs",
             "pairs",
         ) from None
     if all(model.kind == "embedding" for model in models):

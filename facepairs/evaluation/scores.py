@@ -91,8 +91,7 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
         provenance: Where they come from, to be written beside them; None if that is not known.
 
     Raises:
-        BadData: A score is not finite, a fold is negative, a name is not valid Unicode, or the file
-            cannot be written.
+        BadData: A score is not finite, a name is not valid Unicode, or the file cannot be written.
     """
     score = np.asarray(scores.score, np.float64)
     bad = np.flatnonzero(~np.isfinite(score))
@@ -101,8 +100,6 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
             f"cannot write {path}: the score of pair {bad[0]} is {score[bad[0]]}, not a finite "
             "number; check the model that made it"
         )
-    if len(scores) and int(scores.fold.min()) < 0:
-        raise BadData(f"cannot write {path}: fold {scores.fold.min()} is not from 0 up")
     # Python numbers: `csv` writes the repr of a float, which reads back exactly
     columns: list[Iterable[object]] = [scores.left, scores.right]
     columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]

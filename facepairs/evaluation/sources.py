@@ -5,7 +5,6 @@ whom a model was trained or calibrated are found here: its figures would be too 
 """
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -92,16 +91,9 @@ def _method_folders(folder: Path) -> list[Path]:
 
 
 def _unique_names(paths: Sequence[str]) -> list[str]:
-    """Name each source by the end of its path; by all of it, or a number, where names are equal."""
+    """Name each source by the end of its path, or by all of it where names are equal."""
     names = [_short_name(Path(path)) for path in paths]
-    if len(set(names)) < len(names):
-        names = list(paths)
-    seen: Counter[str] = Counter()
-    for place, name in enumerate(names):
-        seen[name] += 1
-        if seen[name] > 1:
-            names[place] = f"{name} ({seen[name]})"
-    return names
+    return names if len(set(names)) == len(names) else list(paths)
 
 
 def _short_name(path: Path) -> str:

@@ -131,7 +131,6 @@ def test_files_that_are_no_scores_files_are_refused(tmp_path, content, place):
     [
         (("a", "b", True, 0, float("nan")), "score of pair 1 is nan"),
         (("a", "b", True, 0, float("inf")), "score of pair 1 is inf"),
-        (("a", "b", True, -1, 0.0), "fold -1"),
         (("a\udcff", "b", True, 0, 0.0), r"name in .a\\udcff"),
     ],
 )

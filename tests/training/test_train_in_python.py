@@ -42,7 +42,7 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
 
 def test_an_evaluation_is_a_summary_scores_figures_and_html(difference_run, faces, tmp_path):
     scores = tmp_path / "scores.csv"
-    found = facepairs.evaluate(difference_run.run.verifier(), faces, scores_out=scores)
+    found = facepairs.evaluate(difference_run.run.bundle, faces, scores_out=scores)
     pairs = found.measurements[0].scores
     assert len(pairs) == found.summary.genuine_pairs + found.summary.impostor_pairs
     assert found.figures()["det"]._repr_svg_().startswith("<?xml")

@@ -58,8 +58,6 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     assert [s.name for s in found] == ["default", "a", "b"]
     found, _ = find_sources(["a/x/bundle", "b/x/bundle", str(data)])
     assert [s.name for s in found] == ["a/x/bundle", "b/x/bundle"]
-    found, _ = find_sources([str(scores), str(scores)])
-    assert len({s.name for s in found}) == 2
     for words in ([], ["default"], [str(data)]):
         with pytest.raises(BadConfig):
             find_sources(words)
