@@ -87,5 +87,4 @@ def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
         {row[0].text: row[1].text for row in tables[key].rows} for key in ("figures-1", "figures-2")
     )
     assert first["Photos"] == "faces aligned by five landmarks"
-    assert first["Unusable photos"] == "2, in 10 pairs"
     assert second["Photos"] == "taken as they are"

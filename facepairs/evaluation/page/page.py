@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +13,11 @@ from facepairs.errors import BadData, BadImage
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.report.figures import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
 from facepairs.evaluation.report.tables import (
     accuracy_label,
     accuracy_note,
     error_rates,
-    provenance_text,
 )
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.faces.align import crop_known
@@ -82,44 +79,25 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
     photos = find_photos(evaluation.data, found[0].scores) if pictures else None
     most = SHOWN_OF_SEVERAL if len(found) > 1 else SHOWN_OF_ONE
+    place = Path(evaluation.summary.pairs).name  # a protocol, or a file
+    if evaluation.data and evaluation.selection and evaluation.selection.protocol == "heldout":
+        place = evaluation.data.resolve().name
     history = tables["history"]
     tables["history"] = replace(history, rows=[[cell("Command"), cell(command)], *history.rows])
     return environment.get_template("page.html").render(
         evaluation=evaluation,
-        title=f"{_joined([one.name for one in found])} on {_dataset(evaluation)}",
+        title=f"{', '.join(one.name for one in found)} on {place}",
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-        render_figure=_render_figure,
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
-        origins=[f"{one.name}: scores {provenance_text(one)}" for one in found],
         created=history.rows[0][1].text,
         people=found[0].summary.people,
         tables=tables,
         figures=evaluation.figures(),
         worst=[worst_pairs(one, photos, most) for one in found],
     )
-
-
-def _dataset(evaluation: Evaluation) -> str:
-    """Return a name of what was measured on: a folder of photos, and where its pairs come from."""
-    pairs = Path(evaluation.summary.pairs).name  # a protocol, or a file
-    if evaluation.data is None or evaluation.selection is None:
-        return pairs
-    folder = evaluation.data.resolve().name
-    return folder if evaluation.selection.protocol == "heldout" else f"{folder}, {pairs}"
-
-
-def _joined(names: list[str]) -> str:
-    """Return names as "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _render_figure(figure: Figure) -> str:
-    """Return a figure as SVG; matplotlib escapes the text in it, and the label is escaped here."""
-    label = html.escape(f"{figure.title}. {figure.caption}")
-    return inline_svg(figure.figure, figure.key, label)
 
 
 def _headlines(one: Measurement) -> list[Headline]:

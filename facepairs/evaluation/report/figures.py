@@ -1,9 +1,6 @@
-"""Every figure of an evaluation: page and notebook show them.
+"""Every figure of an evaluation: page and notebook show them. Text is legible on a phone."""
 
-A page can replace their colours; their text is legible on a phone.
-"""
-
-import re
+import base64
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,20 +23,8 @@ BINS = 50  # of a histogram
 HIGH = 0.9  # end of the DET curve's axes
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 MARKS = ("o", "D", "s", "^", "v", "P")  # by operating point
-# Each colour has a contrast of 3 or more on white; a page replaces it by its own variable.
-COLOURS = {
-    "#17212b": "var(--ink)",
-    "#566472": "var(--soft)",
-    "#d3dae1": "var(--line)",
-    "#fefefe": "var(--paper)",
-    "#0b62a8": "var(--s1)",
-    "#c2410c": "var(--s2)",
-    "#00795a": "var(--s3)",
-    "#a2397d": "var(--s4)",
-    "#7a6100": "var(--s5)",
-    "#5b4bb7": "var(--s6)",
-}
-INK, SOFT, LINE, PAPER, *SERIES = COLOURS
+INK, SOFT, LINE, PAPER = "#17212b", "#566472", "#d3dae1", "#fefefe"
+SERIES = ("#0b62a8", "#c2410c", "#00795a", "#a2397d", "#7a6100", "#5b4bb7")  # contrast 3 or more
 GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
 DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
 WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points: on a phone a point is about a pixel
@@ -53,10 +38,10 @@ LEGEND: dict[str, Any] = {
     "framealpha": 0.85,
 }
 SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",  # real text: searchable, read by screen readers, in the page's font
+    "svg.fonttype": "none",  # text, of a font of the reader's machine
     "svg.hashsalt": "facepairs",
     "text.parse_math": False,  # a dollar sign in a name must not start a formula
-    "font.family": ["DejaVu Sans"],
+    "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9.2,
     "legend.frameon": False,
     "axes.spines.top": False,
@@ -87,8 +72,16 @@ class Figure(NamedTuple):
     figure: "Drawing"
 
     def _repr_svg_(self) -> str:
-        """Return what a notebook shows."""
-        return svg(self.figure)
+        """Return what a notebook shows: an SVG file; equal figures give equal text."""
+        with plot_style():
+            out = BytesIO()
+            self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        return out.getvalue().decode("utf-8")
+
+    def data_url(self) -> str:
+        """Return the address of an image that a page shows."""
+        data = base64.b64encode(self._repr_svg_().encode()).decode("ascii")
+        return f"data:image/svg+xml;base64,{data}"
 
 
 @contextmanager
@@ -107,14 +100,6 @@ def new_figure(height_in: float = HEIGHT_IN) -> "tuple[Drawing, Axes]":
 
     figure = Drawing(figsize=(WIDTH_IN, height_in), layout="constrained")
     return figure, figure.subplots()
-
-
-def svg(figure: "Drawing") -> str:
-    """Return a figure as the text of an SVG file; equal figures give equal text."""
-    with plot_style():
-        out = BytesIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue().decode("utf-8")
 
 
 def evaluation_figures(found: Sequence[Measurement]) -> list[Figure]:
@@ -286,26 +271,3 @@ def shorten_name(name: str) -> str:
 def percent_tick(value: float, _: object) -> str:
     """Return a share in percent; matplotlib calls this with a tick's value and place."""
     return f"{round(100 * value, 4):g} %"
-
-
-def inline_svg(figure: "Drawing", key: str, label: str) -> str:
-    """Return a figure as an `<svg>` element for a page, in the page's colours and font.
-
-    Args:
-        figure: The figure.
-        key: Prefix of all ids, so that several figures can share a page.
-        label: Alternative text, already escaped.
-    """
-    text = svg(figure)
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"\bid=\"", f'id="{key}-', text)
-    text = re.sub(r"url\(#", f"url(#{key}-", text)
-    text = re.sub(r"xlink:href=\"#", f'href="#{key}-', text)
-    for colour, variable in COLOURS.items():
-        text = text.replace(colour, variable)
-    text = text.replace("'DejaVu Sans'", "inherit")
-    view_box = re.search(r'viewBox="([^"]+)"', text)
-    assert view_box is not None  # matplotlib writes one
-    head = f'<svg viewBox="{view_box.group(1)}" role="img" aria-label="{label}">'
-    return head + text[text.index(">") + 1 :].strip()

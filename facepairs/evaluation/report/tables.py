@@ -178,13 +178,9 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     # With two thresholds, indented lines belong to the line above them.
     indent = "" if point is summary.point else "  "
     among = f", {counted(people, 'person', 'people')}" if people else ""
-    known, left_out, others, decided = None, None, None, None
+    known, decided = None, None
     if summary.people_left_out:
         known = f"{summary.people_left_out:,} on whom a model was trained or calibrated"
-    if summary.photos_left_out:
-        left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
-    if summary.other_faces:
-        others = f"{counted(summary.other_faces, 'photo')}: not the most prominent face is used"
     if indent:
         decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
     accuracy = f"{share(summary.balanced_accuracy)} ({accuracy_note(summary)})"
@@ -195,8 +191,6 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("Scored by", summary.scored_by or "unknown"),
         ("Photos", summary.alignment and ALIGNMENTS.get(summary.alignment, summary.alignment)),
         ("People left out", known),
-        ("Unusable photos", left_out),
-        ("Another face fits", others),
         ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
         (label, Cell(accuracy, summary.balanced_accuracy.value)),
         (f"{indent}Threshold", _threshold_text(summary)),
@@ -346,7 +340,7 @@ def _history_table(
         ("Created", datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")),
         ("facepairs", __version__),
         ("System", f"{machine['os']}, Python {machine['python']}, {versions}"),
-        *((f"Scores of {one.name}", provenance_text(one)) for one in found),
+        *((f"Scores of {one.name}", _origin(one)) for one in found),
         ("Photos", len({*scores.left, *scores.right}) if scores.has_names else None),
         ("Folder of photos", data),
         ("SHA-256 of the folder's list", selection.index.fingerprint if selection else None),
@@ -355,7 +349,7 @@ def _history_table(
     return facts_of("history", "How this was made", facts)
 
 
-def provenance_text(one: Measurement) -> str:
+def _origin(one: Measurement) -> str:
     """Return in words where the scores of a verifier come from."""
     made_by = one.summary.scored_by
     if made_by is None:

@@ -87,16 +87,13 @@ def test_the_page_parses_and_loads_nothing(single, several):
         for _, attributes in reader.tags:
             assert not any(name.startswith("on") for name in attributes)
             for name in ("src", "href", "xlink:href"):
-                assert (attributes.get(name) or "#").startswith(("#", "data:image/jpeg;base64,"))
+                assert (attributes.get(name) or "#").startswith(("#", "data:image/"))
         targets = {a["href"][1:] for tag, a in reader.tags if tag == "a"}
         assert targets <= set(ids)
-        used = {a["href"][1:] for tag, a in reader.tags if tag == "use"}
-        used |= set(re.findall(r"url\(#([^)]+)\)", html))
-        assert used <= set(ids)
 
 
 def test_every_figure_and_table_is_on_the_page(single, several):
-    for (found, html), title in ((single, "siamese on "), (several, "pixels, siamese and ")):
+    for (found, html), title in ((single, "siamese on "), (several, "pixels, siamese, ")):
         figures = set(found.figures())
         assert {"roc", "det", "scores-1", "reliability-1"} <= figures
         assert set(re.findall(r'<figure id="figure-([^"]+)"', html)) == figures
@@ -104,9 +101,7 @@ def test_every_figure_and_table_is_on_the_page(single, several):
         assert {"points-1", "figures-1", "folds-1", "history"} <= tables
         assert set(re.findall(r' id="table-([^"]+)"', html)) == tables - {"pairs"}
         assert f"<h1>{title}" in html
-        assert (
-            html.count("<svg") == html.count('role="img"') == len(re.findall("<figure id=", html))
-        )
+        assert html.count("data:image/svg+xml") == len(figures)
     assert 'id="table-differences"' in several[1]
 
 
@@ -138,7 +133,8 @@ def test_worst_errors_are_shown_with_photos_and_scores(single):
     accepted, threshold = one.by_default.accepted, one.by_default.by_pair
     margins = np.where(accepted & ~one.scores.genuine, one.scores.score - threshold, 0)
     worst = int(margins.argmax())
-    pictures = [a for tag, a in read(html).tags if tag == "img"]
+    images = [a for tag, a in read(html).tags if tag == "img"]
+    pictures = [a for a in images if a["src"].startswith("data:image/jpeg")]
     assert len(pictures) == 2 * 2 * 8
     assert pictures[0]["alt"] == one.scores.left[worst]
     data = base64.b64decode(pictures[0]["src"].partition(",")[2])
@@ -229,7 +225,7 @@ def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
     found, reader = grouped
     text = " ".join("".join(reader.text).split())
     assert "scores.csv on scores.csv" not in text
-    assert "scores of unknown origin" in text
+    assert "of unknown origin" in text
     errors = found.summary.default_point.errors
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
