@@ -1,19 +1,18 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
-from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
+from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
@@ -67,8 +66,6 @@ class Recalibration:
         auc: AUC with the linear map of embeddings that is new, on people that it was not fitted to;
             None where there is none, because it was no better by more than chance.
         auc_before: The same without the map.
-        other_faces: Photos of which another face than the most prominent one fits their folder, and
-            is used.
     """
 
     bundle: Model
@@ -83,7 +80,6 @@ class Recalibration:
     ece: float | None
     auc: float | None
     auc_before: float | None
-    other_faces: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -154,8 +150,7 @@ def calibrate(
         _check_enough(index, scored.pairs)
     if faces.chosen:
         console.log(faces.describe())
-    result = _calibrate(model, scored, out, people_groups, len(errors))
-    return replace(result, other_faces=len(faces.chosen))
+    return _calibrate(model, scored, out, people_groups, len(errors))
 
 
 def _calibrate(
@@ -183,11 +178,10 @@ def _calibrate(
         if kept:
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
-    if not kept:
-        cohort = None if whitened else model.cohort  # which is of unmapped embeddings
-        measured = msgspec.structs.replace(
-            measured, errors=_with_grouping(model, table, scored, cohort)
-        )
+    # Groups are measured where embeddings are compared by their cosine.
+    if not kept and scored.heaps and getattr(model, "distance", "cosine") == "cosine":
+        errors = msgspec.structs.replace(table, grouping=measure_grouping(scored.heaps, table))
+        measured = msgspec.structs.replace(measured, errors=errors)
     if groups and measured.errors:
         rows = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
         errors = msgspec.structs.replace(measured.errors, groups=rows)
@@ -219,19 +213,6 @@ def _former_point(model: Model, name: str) -> OperatingPoint | None:
     points = [*model.thresholds, OperatingPoint(model.threshold, BALANCED), operating_point(model)]
     known = [point for point in points if point.threshold is not None]
     return next((point for point in known if point.name == name), known[-1] if known else None)
-
-
-def _with_grouping(
-    model: Model,
-    errors: ErrorTable,
-    scored: ScoredPairs,
-    cohort: npt.NDArray[np.float32] | None,
-) -> ErrorTable:
-    """Return the errors with those of grouping, where embeddings are compared by their cosine."""
-    if not scored.heaps or getattr(model, "distance", "cosine") != "cosine":
-        return errors
-    heaps = [heap._replace(cohort=cohort) for heap in scored.heaps]
-    return msgspec.structs.replace(errors, grouping=measure_grouping(heaps, errors))
 
 
 def _write(

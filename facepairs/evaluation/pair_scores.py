@@ -132,7 +132,7 @@ def score_pairs(
     ]
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
     cluster = cluster_pairs(embeddings, person, pairs)
-    heap = FaceHeap(embeddings[known], person[known])
+    heap = FaceHeap(embeddings[known], person[known], verifier.bundle.cohort)
     return ScoredPairs(index, pairs, scores, cluster, embeddings, (heap,))
 
 
