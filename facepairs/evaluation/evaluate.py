@@ -1,7 +1,7 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class Evaluation:
         measurements: All on the same pairs; those of scores files keep their order.
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
-        selection: The pairs that were scored here, if any were.
+        selection: The pairs that were to be scored here, if any were.
         warnings: What limits the figures, one line each.
     """
 
@@ -160,13 +160,12 @@ def evaluate(
         raise BadConfig("scores are written of one verifier; evaluate each by itself", "out")
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in verifiers}
-    selection, warnings = None, list[str]()
+    selection = None
     measured: dict[ScoreSource, Measurement] = {}
     if models and folder is not None:
-        chosen = choose_pairs(list(models.values()), folder, protocol, _path(lists), _path(pairs))
-        selection, measured, warnings = _measure_models(
-            models, chosen, people_groups, identification, skip_bad
-        )
+        places = [None if place is None else Path(place) for place in (lists, pairs)]
+        selection = choose_pairs(list(models.values()), folder, protocol, *places)
+        measured = _measure_models(models, selection, people_groups, identification, skip_bad)
     if scores_out is not None:
         (one,) = measured.values()
         write_scores(Path(scores_out), one.scores, one.provenance)
@@ -175,7 +174,7 @@ def evaluate(
             measured[source] = measure_scores(source, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements) if len(measurements) > 1 else None
-    warnings += [line for one in measurements for line in one.warnings]
+    warnings = [line for one in measurements for line in one.warnings]
     people = measurements[0].summary.people
     if people is not None and people < FEW_PEOPLE:
         warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
@@ -189,55 +188,53 @@ def _measure_models(
     groups: PeopleGroups | None,
     identification: bool,
     skip_bad: bool,
-) -> tuple[PairSelection, dict[ScoreSource, Measurement], list[str]]:
+) -> dict[ScoreSource, Measurement]:
     """Measure models on the pairs whose photos all of them can use.
 
-    Returns:
-        These pairs, the measurements, and warnings about people and photos left out.
-
     Raises:
+        BadData: A model knows people of a protocol's pairs; this is found before photos are read.
         BadImage: A photo cannot be used, and `skip_bad` is false.
     """
-    known: dict[ScoreSource, int | None] = {}
-    warnings: list[str] = []
-    for source, model in models.items():  # refuses pairs of known people before it reads photos
-        known[source], lines = known_in_selection(model, source.path, chosen)
-        warnings += lines
-    errors: dict[int, str] = {}
-    scored, faces = {}, FittingFaces()
+    index, pairs = chosen.index, chosen.pairs
+    known = {one: known_in_selection(model, one.path, chosen) for one, model in models.items()}
+    faces = FittingFaces()
     if chosen.protocol == "heldout" and any(model.aligned for model in models.values()):
-        index = chosen.index
-        images = np.arange(len(index)) if identification else chosen.pairs.images()
+        images = np.arange(len(index)) if identification else pairs.images()
         faces = fitting_faces(index, count_faces(index, images))
     used = {source: faces if model.aligned else FittingFaces() for source, model in models.items()}
-    for source, model in models.items():
-        scored[source] = score_pairs(
-            Verifier(model), chosen.index, chosen.pairs, errors, used[source]
-        )
+    errors: dict[int, str] = {}
+    scored = {
+        source: score_pairs(Verifier(model), index, pairs, errors, used[source])
+        for source, model in models.items()
+    }
     refuse_unusable(errors, skip_bad)
-    selection = chosen.without_photos(errors)
+    pairs_left_out = int((~pairs.show_none_of(errors)).sum())
+    left_out = []
     if errors:
-        warnings.append(
-            f"left out: {counted(selection.photos_left_out, 'unusable photo')}, in "
-            f"{counted(selection.pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
+        left_out.append(
+            f"left out: {counted(len(errors), 'unusable photo')}, in "
+            f"{counted(pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
         )
     identified = {}
     if identification:
-        identified = measure_identification(models, chosen.index, used, skip_bad)
-    measured = {
-        source: measure_model(
+        identified = measure_identification(models, index, used, skip_bad)
+    measured = {}
+    for source, model in models.items():
+        known_pairs, warnings = known[source]
+        one = measure_model(
             source,
             model,
-            selection,
+            chosen,
             scored[source].without_photos(errors).table(),
             groups,
-            pairs_with_known_people=known[source],
+            pairs_with_known_people=known_pairs,
+            photos_left_out=len(errors),
+            pairs_left_out=pairs_left_out,
             other_faces=len(used[source].chosen),
             identification=identified.get(source),
         )
-        for source, model in models.items()
-    }
-    return selection, measured, warnings
+        measured[source] = replace(one, warnings=[*warnings, *left_out])
+    return measured
 
 
 def _compare(measurements: Sequence[Measurement]) -> Comparison:
@@ -255,7 +252,3 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
         FARS,
         first.people,
     )
-
-
-def _path(place: Place | None) -> Path | None:
-    return None if place is None else Path(place)

@@ -153,8 +153,6 @@ def measure_model(
         origin.calibration,
         groups,
         people_left_out=selection.people_left_out,
-        photos_left_out=selection.photos_left_out,
-        pairs_left_out=selection.pairs_left_out,
         model=model.model,
         **about,
     )

@@ -1,7 +1,7 @@
 """Which pairs verifiers are measured on."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,6 @@ class PairSelection:
         pairs: The pairs.
         source: Where they come from: a protocol or a file.
         protocol: Its name, "" for the pairs of a CSV file.
-        photos_left_out: Photos that cannot be used.
-        pairs_left_out: Pairs with such photos, no longer in `pairs`.
         people_left_out: People on whom a model was trained or calibrated.
     """
 
@@ -39,19 +37,7 @@ class PairSelection:
     pairs: PairList
     source: str
     protocol: str
-    photos_left_out: int = 0
-    pairs_left_out: int = 0
     people_left_out: int = 0
-
-    def without_photos(self, unusable: Collection[int]) -> "PairSelection":
-        """Return the selection without the pairs that show some images, by number."""
-        pairs = self.pairs.where(self.pairs.show_none_of(unusable))
-        return replace(
-            self,
-            pairs=pairs,
-            photos_left_out=len(unusable),
-            pairs_left_out=len(self.pairs) - len(pairs),
-        )
 
 
 def choose_pairs(
