@@ -20,7 +20,7 @@ from facepairs.evaluation.decisions import (
     decide_at,
 )
 from facepairs.evaluation.error_rates import cluster_errors, group_errors
-from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
+from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.scores import ScoreTable, read_scores
@@ -95,11 +95,10 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     if scores.unscored:
         pairs = counted(scores.unscored, "pair")
         warnings.append(f"{path}: left out: {pairs} without a score or a label")
-    calibration: Calibration | dict[int, Calibration] | None
     if folder:
         result = read_result(folder / RESULT)
         decisions = [_decide_by_fold(scores, result, folder)]
-        calibration = {fold.fold: fold.calibration for fold in result.folds}
+        curves = {fold.fold: fold.calibration for fold in result.folds}
         done, total = len(set(scores.fold.tolist())), result.folds_in_all
         if total not in (None, done):
             warnings.append(f"{folder}: {done} of {total} folds are done; View 2 needs all")
@@ -108,10 +107,9 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
         if origin and origin.threshold is not None and origin.operating_point != BALANCED:
             name = origin.operating_point or GIVEN
             points = [OperatingPoint(origin.threshold, name, origin.max_fmr)]
-        decisions = _decide(scores, origin, points)
-        calibration = origin.calibration if origin else None
+        decisions, curves = _decide(scores, origin, points), _curves(scores, origin)
     measured = _measure(
-        source, scores, origin, decisions, calibration, groups, pairs_with_known_people=known
+        source, scores, origin, decisions, curves, groups, pairs_with_known_people=known
     )
     return replace(measured, warnings=warnings)
 
@@ -150,7 +148,7 @@ def measure_model(
         scores,
         origin,
         _decide(scores, origin, points),
-        origin.calibration,
+        _curves(scores, origin),
         groups,
         people_left_out=selection.people_left_out,
         model=model.model,
@@ -178,29 +176,43 @@ def _decide(
     return [first, *(decide_at(scores.score, point) for point in points)]
 
 
+def _curves(scores: ScoreTable, origin: Provenance | None) -> dict[int, Calibration]:
+    """Return the calibration of a model for every fold; none where it has none."""
+    if origin is None or origin.calibration is None:
+        return {}
+    return dict.fromkeys(np.unique(scores.fold).tolist(), origin.calibration)
+
+
 def _measure(
     source: ScoreSource,
     scores: ScoreTable,
     origin: Provenance | None,
     decisions: Sequence[Decisions],
-    calibration: Calibration | Mapping[int, Calibration] | None,
+    curves: Mapping[int, Calibration],
     groups: PeopleGroups | None,
     **about: Any,
 ) -> Measurement:
-    """Compute the figures of decided pairs; without a calibration, one is fitted here.
+    """Compute the figures of decided pairs.
 
     Args:
         source: Of the scores.
         scores: The pairs.
         origin: What made the scores, if that is known.
         decisions: How they are decided, and at the verifier's other operating points.
-        calibration: Of the verifier, if it has one.
+        curves: The calibration of each fold; without any, one is fitted here.
         groups: The user's groups.
         **about: What else the summary says.
     """
     genuine, score, cluster = scores.genuine, scores.score, scores.cluster
-    probability = _calibrated(scores, calibration)
-    alike = lookalikes_of(calibration, genuine, cluster)
+    probability = None
+    if curves:
+        probability = np.empty(len(scores))
+        for number, curve in curves.items():
+            members = scores.fold == number
+            probability[members] = curve.probability(score[members])
+    # A probability is judged on such strangers as its curves were fitted to.
+    judged_alike = all(curve.lookalikes for curve in curves.values())
+    alike = lookalikes(genuine, cluster) if judged_alike else None
     decided, verify_point = decisions[0], origin.operating_point if origin else None
     summary = summarise(
         genuine,
@@ -235,20 +247,7 @@ def _measure(
         decided=decided,
         by_default=default,
         probability=probability,
-        refitted=calibration is None,
+        refitted=not curves,
         lookalike=alike,
         provenance=origin,
     )
-
-
-def _calibrated(
-    scores: ScoreTable, calibration: Calibration | Mapping[int, Calibration] | None
-) -> Floats | None:
-    """Return the probability of each pair, float64[N]; folds may have their own calibration."""
-    if not isinstance(calibration, Mapping):
-        return None if calibration is None else calibration.probability(scores.score)
-    probability = np.empty(len(scores))
-    for number, curve in calibration.items():
-        members = scores.fold == number
-        probability[members] = curve.probability(scores.score[members])
-    return probability

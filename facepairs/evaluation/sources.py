@@ -50,26 +50,20 @@ def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
     Raises:
         BadConfig: The words do not fit together.
     """
-    kinds = [_kind(word) for word in words]
-    data = Path(words[-1]) if words and kinds[-1] is None else None
-    named = list(zip(words, kinds, strict=True))[: len(words) - (data is not None)]
-    found: list[tuple[Kind, str]] = []
-    for word, kind in named:
-        if kind == "view2":
-            found += [("view2", str(folder)) for folder in _method_folders(Path(word))]
-        else:
-            found.append((kind or "model", word))  # opening the model explains what is wrong
-    verifiers = sum(kind == "model" for kind, _ in found)
+    data = Path(words[-1]) if words and _kind(words[-1]) is None else None
+    found: list[ScoreSource] = []
+    for word in words[: len(words) - (data is not None)]:
+        kind = _kind(word) or "model"  # opening the model explains what is wrong
+        folders = _method_folders(Path(word)) if kind == "view2" else [word]
+        found += [ScoreSource(kind, str(path), _short_name(Path(path))) for path in folders]
     if not found:
         folder = f"{data}: give" if data else "give"
         raise BadConfig(f"{folder} a verifier and a folder of photos, or a scores file alone")
-    if verifiers and data is None:
+    if data is None and any(source.kind == "model" for source in found):
         raise BadConfig("give the folder of photos after the bundle")
-    names = _unique_names([path for _, path in found])
-    sources = [
-        ScoreSource(kind, path, name) for (kind, path), name in zip(found, names, strict=True)
-    ]
-    return sources, data
+    if len({source.name for source in found}) < len(found):
+        found = [source._replace(name=source.path) for source in found]
+    return found, data
 
 
 def _kind(word: str) -> Kind | None:
@@ -90,13 +84,8 @@ def _method_folders(folder: Path) -> list[Path]:
     )
 
 
-def _unique_names(paths: Sequence[str]) -> list[str]:
-    """Name each source by the end of its path, or by all of it where names are equal."""
-    names = [_short_name(Path(path)) for path in paths]
-    return names if len(set(names)) == len(names) else list(paths)
-
-
 def _short_name(path: Path) -> str:
+    """Return the end of a path that tells verifiers apart."""
     parent = path.absolute().parent.name
     if path.name in ("bundle", SCORES) and parent:
         return parent
