@@ -20,6 +20,7 @@ from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.protocols import LISTS, PairSelection
 from facepairs.evaluation.scores import ScoreTable
+from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.embedder import is_embedder
 from facepairs.verification.loading import Model
@@ -49,8 +50,12 @@ def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
 
     Raises:
         BadConfig: The words do not fit together.
+        BadData: There is no such folder.
     """
     data = Path(words[-1]) if words and _kind(words[-1]) is None else None
+    if data is not None and not data.is_dir():
+        refuse_url(words[-1])
+        raise BadData(f"{data}: no such folder, nor anything else that can be measured")
     found: list[ScoreSource] = []
     for word in words[: len(words) - (data is not None)]:
         kind = _kind(word) or "model"  # opening the model explains what is wrong

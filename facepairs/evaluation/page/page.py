@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.data.pairs import person_name
-from facepairs.errors import BadData, BadImage
+from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
@@ -19,7 +19,6 @@ from facepairs.evaluation.report.tables import (
     accuracy_note,
     error_rates,
 )
-from facepairs.evaluation.scores import ScoreTable
 from facepairs.faces.align import crop_known
 from facepairs.faces.inspection import inspect_content
 from facepairs.faces.photo_cache import photo_cache
@@ -29,7 +28,7 @@ from facepairs.support.atomic import atomic_file
 from facepairs.support.html import data_url
 
 TEMPLATES = Path(__file__).parent
-SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
+SHOWN = 8  # wrong pairs of each kind, for every verifier
 WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
 QUALITY = 80
 KINDS = {
@@ -57,7 +56,7 @@ def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool 
         pictures: Whether photos of wrong pairs go into the page.
 
     Raises:
-        BadData: It cannot be written, or the folder of photos has none of those in the scores.
+        BadData: It cannot be written.
     """
     text = render_page(evaluation, command, pictures)
     with atomic_file(page) as handle:
@@ -77,8 +76,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
     )
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
-    photos = find_photos(evaluation.data, found[0].scores) if pictures else None
-    most = SHOWN_OF_SEVERAL if len(found) > 1 else SHOWN_OF_ONE
+    photos = evaluation.data if pictures else None
     place = Path(evaluation.summary.pairs).name  # a protocol, or a file
     if evaluation.data and evaluation.selection and evaluation.selection.protocol == "heldout":
         place = evaluation.data.resolve().name
@@ -96,7 +94,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         people=found[0].summary.people,
         tables=tables,
         figures=evaluation.figures(),
-        worst=[worst_pairs(one, photos, most) for one in found],
+        worst=[worst_pairs(one, photos) for one in found],
     )
 
 
@@ -135,14 +133,13 @@ class WrongPair(NamedTuple):
 
 
 def worst_pairs(
-    one: Measurement, photos: dict[str, Path] | None, most: int
+    one: Measurement, photos: Path | None
 ) -> list[tuple[str, str, str, list[WrongPair]]]:
     """Return the pairs that `verify` decides most wrongly; none where photos have no names.
 
     Args:
         one: The measurement.
-        photos: Files of the photos by name; None for no pictures.
-        most: How many pairs of each kind there are at most.
+        photos: The folder of photos; None for no pictures.
 
     Returns:
         Key, title, explanation and pairs of each kind.
@@ -152,18 +149,16 @@ def worst_pairs(
     return [
         (kind, title, f"{note} (threshold: {one.by_default.point.label})", found)
         for kind, (title, note) in KINDS.items()
-        if one.scores.has_names and (found := _worst(one, wrong[kind], photos, most))
+        if one.scores.has_names and (found := _worst(one, wrong[kind], photos))
     ]
 
 
-def _worst(
-    one: Measurement, wrong: Bools, photos: dict[str, Path] | None, most: int
-) -> list[WrongPair]:
+def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPair]:
     """Return the wrong pairs that are farthest from their threshold."""
     scores, threshold, places = one.scores, one.by_default.by_pair, np.flatnonzero(wrong)
     distance = np.abs(scores.score - threshold)[places]
     pairs = []
-    for k in places[np.argsort(-distance, kind="stable")][:most].tolist():
+    for k in places[np.argsort(-distance, kind="stable")][:SHOWN].tolist():
         text = f"score {scores.score[k]:.3f}, threshold {threshold[k]:.3f}"
         if one.probability is not None:
             text += f", probability {one.probability[k]:.3f}"
@@ -174,38 +169,20 @@ def _worst(
     return pairs
 
 
-def _side(name: str, photos: dict[str, Path] | None, aligned: bool) -> Side:
-    path = None if photos is None else photos.get(name)
+def _side(name: str, photos: Path | None, aligned: bool) -> Side:
+    path = None if photos is None else find_photo(photos, name)
     picture = None if path is None else photo_url(path, aligned)
     return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
 
 
-def find_photos(data: Path | None, scores: ScoreTable) -> dict[str, Path] | None:
-    """Find the photos of scored pairs, by name; None without a folder, or without names.
+def find_photo(data: Path, name: str) -> Path | None:
+    """Return the file of a name in the scores, or None where there is none below the folder.
 
-    A name that leads out of the folder is left out: a scores file from elsewhere must not bring
-    other files of this machine into a report.
-
-    Raises:
-        BadData: The folder, or every photo, is missing.
+    A name that leads out of the folder has none: a scores file from elsewhere must not bring other
+    files of this machine into a report.
     """
-    if data is None or not scores.has_names:
-        return None
-    if not data.is_dir():
-        raise BadData(f"{data}: no such folder; give the one that the scores' names are below")
-    root, names = data.resolve(), sorted({*scores.left, *scores.right})
-    found = {name: path for name in names if (path := _find(root, name)) is not None}
-    if not found:
-        raise BadData(
-            f"{data}: holds none of the photos that the scores name, such as {names[0]}; give the "
-            "folder that these names are below"
-        )
-    return found
-
-
-def _find(root: Path, name: str) -> Path | None:
-    """Return the file of a name, or None where there is none below the folder."""
     try:
+        root = data.resolve()
         path = root / name.replace("\\", "/")
         inside = root in path.parents and ".." not in path.parts
         return path if inside and path.resolve().is_file() else None

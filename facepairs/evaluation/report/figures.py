@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 BINS = 50  # of a histogram
 HIGH = 0.9  # end of the DET curve's axes
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
-MARKS = ("o", "D", "s", "^", "v", "P")  # by operating point
 INK, SOFT, LINE, PAPER = "#17212b", "#566472", "#d3dae1", "#fefefe"
 SERIES = ("#0b62a8", "#c2410c", "#00795a", "#a2397d", "#7a6100", "#5b4bb7")  # contrast 3 or more
 GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
@@ -114,8 +113,10 @@ def evaluation_figures(found: Sequence[Measurement]) -> list[Figure]:
 
 
 def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None:
-    """Draw every verifier's curve: true accepts, or false rejects where rates are cut at `low`."""
+    """Draw every verifier's curve, and a dot where it decides.
 
+    The curve is of true accepts, or of false rejects where rates are cut at `low`.
+    """
     from sklearn.metrics import roc_curve
 
     for place, one in enumerate(found):
@@ -123,29 +124,9 @@ def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None
         fmr, tmr, _ = roc_curve(one.scores.genuine, one.scores.score, drop_intermediate=False)
         height = (1 - tmr).clip(low, 1 - low) if low else tmr
         axes.plot(fmr.clip(low, 1 - low), height, label=name, **line)
-    _draw_points(axes, found, low)
-
-
-def _draw_points(axes: "Axes", found: Sequence[Measurement], low: float) -> None:
-    """Mark every verifier's operating points; a mark has the same meaning for all of them."""
-    labels = dict.fromkeys(point.label for one in found for point in one.summary.operating_points)
-    marks = dict(zip(labels, MARKS, strict=False))
-    for place, one in enumerate(found):
-        look: dict[str, Any] = {"color": series(place)["color"], "edgecolors": PAPER}
-        for point in one.summary.operating_points:
-            if mark := marks.get(point.label):
-                fmr, fnmr = np.clip(error_values(point), low, HIGH if low else 1)
-                axes.scatter(
-                    fmr,
-                    fnmr if low else 1 - fnmr,
-                    s=58,
-                    zorder=3,
-                    clip_on=False,
-                    marker=mark,
-                    **look,
-                )
-    for label, mark in marks.items():
-        axes.plot([], [], mark, color=INK, markersize=6, label=label)
+        x, y = np.clip(error_values(one.summary.default_point), low, HIGH if low else 1)
+        look: dict[str, Any] = {"color": line["color"], "edgecolors": PAPER, "s": 58}
+        axes.scatter(x, y if low else 1 - y, zorder=3, clip_on=False, **look)
 
 
 def error_values(point: OperatingPoint) -> tuple[float, float]:
@@ -166,8 +147,8 @@ def _roc(found: Sequence[Measurement]) -> Figure:
         axis.set_major_formatter(percent_tick)
     axes.legend(loc="lower right", **LEGEND)
     caption = (
-        "What every threshold does to both kinds of pairs; marks are the operating points. Up and "
-        "to the left is better. The dotted line is guessing."
+        "What every threshold does to both kinds of pairs; a dot is where the verifier decides. Up "
+        "and to the left is better. The dotted line is guessing."
     )
     return Figure("roc", "ROC curve", caption, figure)
 

@@ -259,7 +259,7 @@ def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     )
     write_scores(tmp_path / "s.csv", scores, origin)
     (one,) = evaluate(tmp_path / "s.csv").measurements
-    kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None, 8)}
+    kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None)}
     assert list(kinds) == ["false_rejects"]
     assert [side.file for side in kinds["false_rejects"][0].sides] == ["1.jpg", "2.jpg"]
     assert one.by_default.accepted.tolist() == [False, False, False, True]

@@ -89,7 +89,7 @@ def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, sch
     pictures = browser.execute_script(
         "return [...document.querySelectorAll('.worst img')].map(i => i.complete && i.naturalWidth)"
     )
-    assert pictures == [144] * (3 * 2 * 2 * 4)
+    assert pictures == [144] * (3 * 2 * 2 * 8)
     assert browser.get_log("browser") == []
     dark = pixels(browser.find_element("css selector", "header")).mean()
     assert (dark < 80) if scheme == "dark" else (dark > 170)
