@@ -7,7 +7,7 @@ for the photos of a gallery, for the share of strangers who may be taken for som
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -183,6 +183,16 @@ class MeasuredModel:
         return None
 
     @property
+    def calibration(self) -> Calibration | None:
+        """From a score to a probability; None before the verifier is calibrated."""
+        return self.measured.calibration if self.measured else None
+
+    @property
+    def threshold(self) -> float | None:
+        """The balanced threshold; None before the verifier is calibrated."""
+        return self.measured.threshold if self.measured else None
+
+    @property
     def thresholds(self) -> tuple[OperatingPoint, ...]:
         """Thresholds by the false match rate that they promise."""
         return self.measured.thresholds if self.measured else ()
@@ -206,21 +216,8 @@ class MeasuredModel:
         return hashed_in(names, self.identities.training)
 
 
-class HasThresholds(Protocol):
-    """What is read of a bundle or an external embedder."""
-
-    @property
-    def threshold(self) -> float | None: ...
-    @property
-    def thresholds(self) -> Sequence[OperatingPoint]: ...
-    @property
-    def promise(self) -> float | None: ...
-    @property
-    def errors(self) -> ErrorTable | None: ...
-
-
 def operating_point(
-    model: HasThresholds,
+    model: MeasuredModel | Measured,
     threshold: float | None = None,
     max_fmr: float | None = None,
     balanced: bool = False,
@@ -263,7 +260,9 @@ def operating_point(
     )
 
 
-def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
+def gallery_point(
+    model: MeasuredModel | Measured, point: OperatingPoint, photos: int
+) -> OperatingPoint:
     """Return a threshold for searching a gallery: at most one false match expected in it.
 
     It is never below that of `point`. Where the measured pairs are too few for a gallery of this
@@ -282,7 +281,9 @@ def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> O
     return _measured(model, OperatingPoint(threshold, GALLERY))
 
 
-def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> OperatingPoint:
+def identification_point(
+    model: MeasuredModel | Measured, max_fpir: float, photos: int
+) -> OperatingPoint:
     """Return a threshold at which few strangers are taken for somebody in a gallery.
 
     A stranger is compared with every photo, so the share of strangers who match any of them is at
@@ -320,13 +321,13 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
 
 
-def _measured(model: HasThresholds, point: OperatingPoint) -> OperatingPoint:
+def _measured(model: MeasuredModel | Measured, point: OperatingPoint) -> OperatingPoint:
     """Return a point with the errors that the model has there."""
     if point.threshold is None or model.errors is None:
         return point
     return msgspec.structs.replace(point, errors=model.errors.at(point.threshold))
 
 
-def _supported_rates(model: HasThresholds) -> str:
+def _supported_rates(model: MeasuredModel | Measured) -> str:
     rates = [f"{point.max_fmr:g}" for point in model.thresholds if point.threshold is not None]
     return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

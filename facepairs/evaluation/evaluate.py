@@ -13,7 +13,7 @@ from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.curves import FARS
-from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
+from facepairs.evaluation.pair_scores import describe_unusable, refuse_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from facepairs.evaluation.report.figures import Figure
 
 Place = str | Path
-
-FEW_PEOPLE = 30  # `train` warns below, too
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,9 +173,6 @@ def evaluate(
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements) if len(measurements) > 1 else None
     warnings = [line for one in measurements for line in one.warnings]
-    people = measurements[0].summary.people
-    if people is not None and people < FEW_PEOPLE:
-        warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
     lines = list(dict.fromkeys(warnings))  # several may share a warning
     return Evaluation(measurements, comparison, folder, selection, lines)
 
@@ -211,10 +206,8 @@ def _measure_models(
     pairs_left_out = int((~pairs.show_none_of(errors)).sum())
     left_out = []
     if errors:
-        left_out.append(
-            f"left out: {counted(len(errors), 'unusable photo')}, in "
-            f"{counted(pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
-        )
+        pairs_shown = counted(pairs_left_out, "pair")
+        left_out.append(f"left out: {pairs_shown} of unusable photos: {describe_unusable(errors)}")
     identified = {}
     if identification:
         identified = measure_identification(models, index, used, skip_bad)

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.measured import HasThresholds, identification_point
+from facepairs.bundles.measured import MeasuredModel, identification_point
 from facepairs.bundles.rates import Rate
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
@@ -185,7 +185,7 @@ def split_people(person: Ints) -> Split:
 
 
 def identification_figures(
-    model: HasThresholds,
+    model: MeasuredModel,
     embeddings: ScoreArray,
     person: Ints,
     split: Split,
@@ -283,7 +283,7 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
     return IdentificationPoint(max_fpir=fpir, set_by=OWN, threshold=threshold)
 
 
-def _at_promise(model: HasThresholds, fpir: float, enrolled: int) -> IdentificationPoint:
+def _at_promise(model: MeasuredModel, fpir: float, enrolled: int) -> IdentificationPoint:
     threshold, reason = None, f"too few pairs behind the model's errors for {enrolled:,} photos"
     with suppress(NotEnough):
         threshold = identification_point(model, fpir, enrolled).threshold

@@ -102,18 +102,13 @@ def _headlines(one: Measurement) -> list[Headline]:
     """Return the accuracy and the errors of a verifier."""
     summary, point = one.summary, one.summary.default_point
     label, accuracy = accuracy_label(summary).lower(), summary.balanced_accuracy
-    measured_at, decided = [], []
-    if point is not summary.point:
-        measured_at, decided = [summary.point.label], [f"as verify decides ({point.label})"]
-    first = [accuracy_note(summary), *measured_at]
-    return [
-        Headline(label, share(accuracy), first, accuracy.value),
-        *(
-            Headline(name, share(rate), [f"95 % interval {interval(rate)}", *decided], rate.value)
-            for name, rate in error_rates(point.errors).items()
-            if rate is not None
-        ),
-    ]
+    first = [accuracy_note(summary), summary.point.label]
+    cards = [Headline(label, share(accuracy), first, accuracy.value)]
+    for name, rate in error_rates(point.errors).items():
+        if rate is not None:
+            notes = [f"95 % interval {interval(rate)}", f"as verify decides ({point.label})"]
+            cards.append(Headline(name, share(rate), notes, rate.value))
+    return cards
 
 
 class Side(NamedTuple):
