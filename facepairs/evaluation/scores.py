@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
-from facepairs.errors import BadData, NotEnough
+from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
-from facepairs.support.words import counted
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
@@ -152,12 +151,6 @@ def read_scores(path: Path) -> ScoreTable:
             names.add(row.get(side, ""))
     if not score:
         raise BadData(f"{path}: no pair with a label and a score below the header")
-    if unscored and len(set(genuine)) == 1:
-        pairs = counted(unscored, "pair")
-        raise NotEnough(
-            f"{path}: {pairs} without a score or a label, and the rest is of one class; see its "
-            "columns genuine and error"
-        )
     return ScoreTable(
         sides["left"],
         sides["right"],

@@ -240,12 +240,9 @@ def _points_table(summary: Summary) -> Table:
         rows.append(row | error_rates(point.errors))
     note = (
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
-        f"accepted. Thresholds: {SOURCES[summary.threshold_source]}."
+        f"accepted. Thresholds: {SOURCES[summary.threshold_source]}. An FMR in a name was measured "
+        "where the threshold was set. Look-alikes are strangers in the same cluster of embeddings."
     )
-    if any(point.max_fmr is not None for point in summary.operating_points):
-        note += " The FMR in a name was measured where the threshold was set."
-    if any(point.errors.lookalike_fmr for point in summary.operating_points):
-        note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
     return table_of("points", "Operating points", rows, note)
 
 
