@@ -46,7 +46,8 @@ def evaluate(
         bool,
         Option(
             "--identification",
-            help="Also measure how often known people are found and strangers taken for somebody.",
+            help="Also measure how often one verifier finds known people and takes strangers for "
+            "somebody.",
         ),
     ] = False,
     skip_bad: SkipBad = False,

@@ -199,13 +199,15 @@ def find_clusters(
 
 
 def pair_clusters(
-    clusters: Clusters, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
-) -> Clusters:
+    clusters: Clusters | None, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
+) -> Clusters | None:
     """Return the cluster of both photos of each pair, int16[P]; 0 where theirs differ.
 
     Args:
-        clusters: int16[N], as from `find_clusters`.
+        clusters: int16[N], as from `find_clusters`; None gives None.
         left: int[P], positions in `clusters`.
         right: int[P], positions in `clusters`.
     """
+    if clusters is None:
+        return None
     return np.where(clusters[left] == clusters[right], clusters[left], 0).astype(np.int16)

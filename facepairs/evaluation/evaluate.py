@@ -126,8 +126,8 @@ def evaluate(
         pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
         scores_out: Scores file to write, for a single verifier.
         groups: Groups of people (CSV person,group), to measure the errors within them.
-        identification: Also measure how well people of `data` whom the verifiers do not know are
-            identified, see `facepairs.evaluation.identification`.
+        identification: Also measure how well people of `data` whom a single verifier does not
+            know are identified, see `facepairs.evaluation.identification`.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
 
     Raises:
@@ -154,8 +154,9 @@ def evaluate(
     given = [name for name, value in for_models.items() if value]
     if given and not verifiers:
         raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
-    if scores_out is not None and len(verifiers) > 1:
-        raise BadConfig("scores are written of one verifier; evaluate each by itself", "out")
+    alone = [name for name in ("out", "identification") if for_models[name]]
+    if alone and len(verifiers) > 1:
+        raise BadConfig("give one verifier; evaluate each by itself", *alone)
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in verifiers}
     selection = None
@@ -208,12 +209,12 @@ def _measure_models(
     if errors:
         pairs_shown = counted(pairs_left_out, "pair")
         left_out.append(f"left out: {pairs_shown} of unusable photos: {describe_unusable(errors)}")
-    identified = {}
-    if identification:
-        identified = measure_identification(models, index, used, skip_bad)
     measured = {}
     for source, model in models.items():
         known_pairs, warnings = known[source]
+        identified = None
+        if identification:
+            identified = measure_identification(model, index, used[source], skip_bad)
         one = measure_model(
             source,
             model,
@@ -224,7 +225,7 @@ def _measure_models(
             photos_left_out=len(errors),
             pairs_left_out=pairs_left_out,
             other_faces=len(used[source].chosen),
-            identification=identified.get(source),
+            identification=identified,
         )
         measured[source] = replace(one, warnings=[*warnings, *left_out])
     return measured

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from facepairs.errors import BadData
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
+from facepairs.verification.provenance import Provenance
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     [
@@ -155,3 +156,21 @@ def test_pairs_with_an_error_or_without_a_label_are_counted_and_left_out(tmp_pat
     assert (len(scores), scores.unscored) == (2, 2)
     assert list(scores.right) == ["b", "d"]
     assert scores.score.tolist() == [0.5, 0.1]
+
+
+def test_with_a_checksum_every_changed_bit_and_every_cut_is_detected(tmp_path):
+    path, rows = tmp_path / "scores.csv", [("A/1.jpg", "B/2.jpg", False, 1, -0.5)]
+    write_scores(path, scores_of(rows), Provenance(model="default", pairs="held-out people"))
+    data = path.read_bytes()
+    changed = [
+        data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+        for at in range(len(data))
+        for bit in range(8)
+    ]
+    for damaged in (*changed, *(data[:at] for at in range(len(data)))):
+        path.write_bytes(damaged)
+        with pytest.raises(BadData) as caught:
+            read_scores(path)
+        assert str(path) in str(caught.value)
+    path.write_bytes(data)
+    assert read_scores(path).score.tolist() == [-0.5]
