@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from facepairs.bundles.manifest import (
 from facepairs.bundles.measured import MEASURED, Measured, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.machine import package_versions
 from facepairs.support.places import check_output_folder
 from facepairs.version import __version__
 
@@ -136,7 +136,11 @@ def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dic
     own = {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _versions(),
+        "versions": {
+            "facepairs": __version__,
+            "python": platform.python_version(),
+            **package_versions(),
+        },
         "files": {
             name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
             for name, content in contents.items()
@@ -144,14 +148,3 @@ def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dic
     }
     whole: dict[str, Any] = json.loads(json.dumps({**manifest, **own}, allow_nan=False))
     return {**whole, DIGEST: manifest_digest(whole)}
-
-
-def _versions() -> dict[str, str]:
-    """Return the installed versions of the packages that make and run a bundle."""
-    versions = {"facepairs": __version__, "python": platform.python_version()}
-    for name in ("keras", "numpy", "onnxruntime", "pillow", "tensorflow"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions

@@ -23,7 +23,7 @@ from facepairs.evaluation.report.table import (
 )
 from facepairs.evaluation.summary import Summary, wrong_pairs
 from facepairs.support.checksum import file_sha256
-from facepairs.support.machine import describe
+from facepairs.support.machine import package_versions
 from facepairs.support.words import counted
 from facepairs.version import __version__
 
@@ -330,13 +330,13 @@ def _history_table(
     found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
 ) -> Table:
     """Return how the figures were made: from which files, with which versions."""
-    machine, scores = describe(), found[0].scores
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    scores = found[0].scores
+    versions = [f"{name} {version}" for name, version in package_versions().items()]
     files = [Path(one.source) for one in found if Path(one.source).is_file()]
     facts = [
         ("Created", datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")),
         ("facepairs", __version__),
-        ("System", f"{machine['os']}, Python {machine['python']}, {versions}"),
+        ("Libraries", ", ".join(versions)),
         *((f"Scores of {one.name}", _origin(one)) for one in found),
         ("Photos", len({*scores.left, *scores.right}) if scores.has_names else None),
         ("Folder of photos", data),
