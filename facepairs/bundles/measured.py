@@ -19,7 +19,6 @@ from facepairs.bundles.rates import (
     BALANCED,
     GALLERY,
     GIVEN,
-    Count,
     ErrorTable,
     Finite,
     OperatingPoint,
@@ -63,8 +62,6 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
             were strangers at random.
         ece: Expected calibration error on people that it was not fitted to, cross-fitted; None
             where it was not measured.
-        genuine_pairs: Number of genuine pairs on which it was fitted; None when not recorded.
-        impostor_pairs: Number of impostor pairs on which it was fitted; None when not recorded.
 
     Raises:
         BadBundle: The curve does not rise, or a value is not finite.
@@ -77,8 +74,6 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
     offset: Finite
     lookalikes: bool = False
     ece: Share | None = None
-    genuine_pairs: Count | None = None
-    impostor_pairs: Count | None = None
 
     def __post_init__(self) -> None:
         """Refuse a curve that does not rise."""

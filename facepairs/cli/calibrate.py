@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 KEPT = "fitted to half of these people, a new calibration was no better on the other half"
-OTHERS = "expect somewhat more errors: these pairs chose the thresholds; measure on other people"
 
 
 def calibrate(
@@ -49,8 +48,6 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
         ("probability", f"one half at score {result.bundle.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE on these pairs)"),
     ]
-    if not result.kept_former:
-        rows.append(("on others", OTHERS))
     if result.auc is not None:
         text = f"adapted: AUC {result.auc:.4f} on people they were not adapted to"
         rows.append(("embeddings", f"{text}, {result.auc_before:.4f} before"))

@@ -67,12 +67,8 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     if bundle.weights_licence:
         whose = "" if bundle.licence else " that it started from"
         rows.append(("licence", f"{bundle.weights_licence} (of the weights{whose})"))
-    if calibration:
-        genuine, impostor = calibration.genuine_pairs or 0, calibration.impostor_pairs or 0
-        pairs = f"{genuine:,} genuine and {impostor:,} impostor pairs of other people"
-        rows.append(("calibrated on", pairs))
     if bundle.calibrated:
-        rows.append(("by", f"facepairs calibrate, on {bundle.calibrated.finished}"))
+        rows.append(("calibrated", bundle.calibrated.finished))
     if view2 := bundle.view2:
         accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
         rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))

@@ -72,7 +72,6 @@ def calibrate(
         ece = None
     else:
         ece = expected_calibration_error(labels, probability, lookalike)
-    counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
@@ -84,7 +83,7 @@ def calibrate(
         measured_on=measured_on,
     )
     result = Measured(
-        calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece, **counts),
+        calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece),
         thresholds=tuple(rows),
         promise=default_promise(rows, curve.threshold, errors),
         errors=errors,

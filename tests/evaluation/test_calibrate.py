@@ -59,7 +59,7 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
         bundle.raw["network"],
     )
     assert new.raw["training"] == bundle.raw["training"]
-    assert (new.calibration.genuine_pairs, new.calibration.impostor_pairs) == (24 * 6, 3000)
+    assert (new.errors.genuine_pairs, new.errors.impostor_pairs) == (24 * 6, 3000)
     assert new.threshold == pytest.approx(new.calibration.threshold)
     assert new.threshold != bundle.threshold
     assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
