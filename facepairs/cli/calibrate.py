@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.shared.options import Data, Groups, Json, SkipBad, VerifierArgument
+from facepairs.cli.shared.options import Data, Json, SkipBad, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
 from facepairs.support.words import command_line
 
@@ -20,7 +20,6 @@ def calibrate(
     bundle: VerifierArgument,
     data: Data,
     out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
-    groups: Groups = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -32,7 +31,7 @@ def calibrate(
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
-    result = run(bundle, data, out, skip_bad=skip_bad, groups=groups)
+    result = run(bundle, data, out, skip_bad=skip_bad)
     print_result(json, result.to_json(), _rows(result, out))
 
 

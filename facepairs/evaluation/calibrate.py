@@ -14,13 +14,11 @@ from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
 from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
-from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.error_rates import group_errors
 from facepairs.evaluation.fitting import is_no_better, lookalikes
 from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
@@ -100,7 +98,6 @@ def calibrate(
     out: Path | str,
     *,
     skip_bad: bool = False,
-    groups: Path | str | None = None,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
 
@@ -119,14 +116,13 @@ def calibrate(
         data: Folder of photos, Person_Name/photo.jpg.
         out: Bundle to write.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
-        groups: Groups of people (CSV person,group) whose errors the model card lists.
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or pairs (`data.minimums`).
         BadConfig: `out` is the bundle itself or lies in `data`.
         BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
-        BadData: The folder or the groups cannot be read, or `out` cannot be written.
+        BadData: The folder cannot be read, or `out` cannot be written.
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.calibrate")
@@ -136,7 +132,6 @@ def calibrate(
             f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
         )
     (check_replaceable if isinstance(model, Bundle) else embedder.check_replaceable)(out)
-    people_groups = read_groups(Path(groups)) if groups else None
     index = FaceIndex.scan(data)
     chosen = _choose_pairs(model, index)
     errors: dict[int, str] = {}
@@ -150,16 +145,10 @@ def calibrate(
         _check_enough(index, scored.pairs)
     if faces.chosen:
         console.log(faces.describe())
-    return _calibrate(model, scored, out, people_groups, len(errors))
+    return _calibrate(model, scored, out, len(errors))
 
 
-def _calibrate(
-    model: Model,
-    scored: ScoredPairs,
-    out: Path,
-    groups: PeopleGroups | None,
-    photos_left_out: int,
-) -> Recalibration:
+def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
     measured_on = f"{counted(len(scored.names), 'person', 'people')} of {scored.index.root.name}"
     plain = fitted = scored.calibrate(measured_on)
@@ -181,10 +170,6 @@ def _calibrate(
     # Groups are measured where embeddings are compared by their cosine.
     if not kept and scored.heaps and getattr(model, "distance", "cosine") == "cosine":
         errors = msgspec.structs.replace(table, grouping=measure_grouping(scored.heaps, table))
-        measured = msgspec.structs.replace(measured, errors=errors)
-    if groups and measured.errors:
-        rows = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
-        errors = msgspec.structs.replace(measured.errors, groups=rows)
         measured = msgspec.structs.replace(measured, errors=errors)
     now = operating_point(measured)
     before = _former_point(model, now.name)

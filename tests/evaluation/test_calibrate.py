@@ -8,10 +8,9 @@ import pytest
 from drawn.scenes import canvas
 from hypothesis import given
 from hypothesis import strategies as st
-from processes.command_line import in_process
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
+from facepairs.bundles.bundle import MODEL, NETWORK
 from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
 from facepairs.bundles.measured import operating_point
@@ -143,29 +142,6 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     assert result.bundle.calibration == first.calibration
     assert result.bundle.errors == first.errors
     assert 0 < result.ece < 0.5  # of the one that is kept
-    groups = tmp_path / "groups.csv"
-    groups.write_text(f"person,group\n{sorted(p.name for p in faces.iterdir())[0]},some\n")
-    words = ("--out", tmp_path / "third", "--groups", groups)
-    done = in_process("calibrate", first.folder, faces, *words)
-    assert "kept as it was" in done.stdout
-    assert set(Bundle.open(tmp_path / "third").errors.groups) == {"some"}
-
-
-def test_errors_of_named_groups_are_on_the_card(bundle, faces, tmp_path):
-    names = sorted(p.name for p in faces.iterdir())
-    groups = tmp_path / "groups.csv"
-    rows = [f"{name},{'first' if place < 12 else 'others'}" for place, name in enumerate(names)]
-    groups.write_text("\n".join(["person,group", *rows]) + "\n", encoding="utf-8")
-    out = tmp_path / "out"
-    in_process("calibrate", bundle.folder, faces, "--out", out, "--groups", groups)
-    errors = Bundle.open(out).errors
-    assert {name: group.people for name, group in errors.groups.items()} == {
-        "first": 12,
-        "others": 12,
-    }
-    rates = [group.fmr.value for group in errors.groups.values()]
-    assert rates == sorted(rates, reverse=True)
-    assert "| first | 12 |" in (out / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
