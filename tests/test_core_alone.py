@@ -109,8 +109,8 @@ MISSING = {
         "facepairs cache build",
         "train",
     ),
-    ("evaluate", "default", FACES): ("this measurement", "measure"),
-    ("evaluate", "scores.csv"): ("this measurement", "measure"),
+    ("evaluate", "default", FACES): ("facepairs.evaluate", "measure"),
+    ("evaluate", "scores.csv"): ("facepairs.evaluate", "measure"),
 }  # fmt: skip
 
 
