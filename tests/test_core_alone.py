@@ -108,8 +108,8 @@ MISSING = {
         "facepairs cache build",
         "train",
     ),
-    ("evaluate", "default", FACES): ("this measurement", "measure"),
-    ("evaluate", "scores.csv"): ("this measurement", "measure"),
+    ("evaluate", "default", FACES): ("facepairs.evaluate", "measure"),
+    ("evaluate", "scores.csv"): ("facepairs.evaluate", "measure"),
 }  # fmt: skip
 
 
@@ -155,6 +155,6 @@ def test_measure_calibrates_and_evaluates_on_photos(tmp_path):
     assert (tmp_path / "report.html").stat().st_size > 10_000
     code = (
         "import facepairs; found = facepairs.evaluate('scores.csv'); "
-        "print(len(found.measurements[0].to_frame()) > 20)"
+        "print(len(found.measurements[0].scores) > 20)"
     )
     assert run_in(environment, "-c", code, cwd=tmp_path).stdout == "True\n"

@@ -16,7 +16,7 @@ def train_and_evaluate() -> float:
         run = facepairs.train("photos", "run", config, devices="auto", store="files")
     assert_type(run, facepairs.Run)
     losses = [loss for row in run.history if (loss := row["loss"]) is not None]
-    evaluation = facepairs.evaluate([run.bundle, run.verifier(), "default"], "photos")
+    evaluation = facepairs.evaluate([run.bundle, "default"], "photos")
     assert_type(evaluation, facepairs.Evaluation)
     evaluation.figures()["det"].figure.savefig("det.png")
     return min(losses) + evaluation.summary.auc.value

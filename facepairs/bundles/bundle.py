@@ -36,7 +36,6 @@ from facepairs.bundles.manifest import (
 )
 from facepairs.bundles.measured import (
     MEASURED,
-    Calibration,
     Measured,
     MeasuredModel,
     parse_measured,
@@ -185,13 +184,3 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
         if MEASURED not in self.files:
             return None
         return parse_measured(self.read(MEASURED), self.folder / MEASURED)
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """From a score to a probability; None before the bundle is calibrated."""
-        return self.measured.calibration if self.measured else None
-
-    @property
-    def threshold(self) -> float | None:
-        """The balanced threshold; None before the bundle is calibrated."""
-        return self.measured.threshold if self.measured else None

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -214,13 +214,9 @@ def parse_json_object(data: bytes, path: Path) -> dict[str, Any]:
         BadBundle: The data is something else; the message names `path`.
     """
     try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadBundle(f"{path}: not JSON ({error}); copy the bundle again") from None
     if not isinstance(value, dict):
         raise BadBundle(f"{path}: a JSON object is expected; copy the bundle again")
     return value
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")

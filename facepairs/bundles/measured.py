@@ -7,7 +7,7 @@ for the photos of a gallery, for the share of strangers who may be taken for som
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,7 +19,6 @@ from facepairs.bundles.rates import (
     BALANCED,
     GALLERY,
     GIVEN,
-    Count,
     ErrorTable,
     Finite,
     OperatingPoint,
@@ -34,7 +33,6 @@ MEASURED = "measured.json"
 
 
 EQUAL_PRIORS = 0.5
-MOST_CALIBRATED = 300_000  # pairs of strangers; the included model has more
 
 
 def check_prior(prior: float) -> None:
@@ -64,8 +62,6 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
             were strangers at random.
         ece: Expected calibration error on people that it was not fitted to, cross-fitted; None
             where it was not measured.
-        genuine_pairs: Number of genuine pairs on which it was fitted; None when not recorded.
-        impostor_pairs: Number of impostor pairs on which it was fitted; None when not recorded.
 
     Raises:
         BadBundle: The curve does not rise, or a value is not finite.
@@ -78,8 +74,6 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
     offset: Finite
     lookalikes: bool = False
     ece: Share | None = None
-    genuine_pairs: Count | None = None
-    impostor_pairs: Count | None = None
 
     def __post_init__(self) -> None:
         """Refuse a curve that does not rise."""
@@ -94,16 +88,10 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         """The score at which the probability is one half."""
         return -self.offset / self.scale
 
-    @overload
-    def probability(self, score: float, prior: float = EQUAL_PRIORS) -> float: ...
-    @overload
     def probability(
-        self, score: npt.NDArray[np.floating], prior: float = EQUAL_PRIORS
-    ) -> npt.NDArray[np.float64]: ...
-    def probability(
-        self, score: float | npt.NDArray[np.floating], prior: float = EQUAL_PRIORS
-    ) -> float | npt.NDArray[np.float64]:
-        """Return the probability, 0 to 1, of one score or of each score of an array (float64).
+        self, score: npt.ArrayLike, prior: float = EQUAL_PRIORS
+    ) -> npt.NDArray[np.float64]:
+        """Return the probability, 0 to 1, of each score: float64 of the shape of `score`.
 
         Args:
             score: One score or an array.
@@ -117,8 +105,8 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
             logit = self.scale * np.asarray(score, np.float64) + self.offset
         logit = logit + math.log(prior / (1 - prior))
         small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
-        probability = np.where(logit >= 0, 1.0, small) / (1 + small)
-        return probability if isinstance(score, np.ndarray) else float(probability)
+        probability: npt.NDArray[np.float64] = np.where(logit >= 0, 1.0, small) / (1 + small)
+        return probability
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,6 +178,16 @@ class MeasuredModel:
         return None
 
     @property
+    def calibration(self) -> Calibration | None:
+        """From a score to a probability; None before the verifier is calibrated."""
+        return self.measured.calibration if self.measured else None
+
+    @property
+    def threshold(self) -> float | None:
+        """The balanced threshold; None before the verifier is calibrated."""
+        return self.measured.threshold if self.measured else None
+
+    @property
     def thresholds(self) -> tuple[OperatingPoint, ...]:
         """Thresholds by the false match rate that they promise."""
         return self.measured.thresholds if self.measured else ()
@@ -213,21 +211,8 @@ class MeasuredModel:
         return hashed_in(names, self.identities.training)
 
 
-class HasThresholds(Protocol):
-    """What is read of a bundle or an external embedder."""
-
-    @property
-    def threshold(self) -> float | None: ...
-    @property
-    def thresholds(self) -> Sequence[OperatingPoint]: ...
-    @property
-    def promise(self) -> float | None: ...
-    @property
-    def errors(self) -> ErrorTable | None: ...
-
-
 def operating_point(
-    model: HasThresholds,
+    model: MeasuredModel | Measured,
     threshold: float | None = None,
     max_fmr: float | None = None,
     balanced: bool = False,
@@ -270,7 +255,9 @@ def operating_point(
     )
 
 
-def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
+def gallery_point(
+    model: MeasuredModel | Measured, point: OperatingPoint, photos: int
+) -> OperatingPoint:
     """Return a threshold for searching a gallery: at most one false match expected in it.
 
     It is never below that of `point`. Where the measured pairs are too few for a gallery of this
@@ -289,7 +276,9 @@ def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> O
     return _measured(model, OperatingPoint(threshold, GALLERY))
 
 
-def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> OperatingPoint:
+def identification_point(
+    model: MeasuredModel | Measured, max_fpir: float, photos: int
+) -> OperatingPoint:
     """Return a threshold at which few strangers are taken for somebody in a gallery.
 
     A stranger is compared with every photo, so the share of strangers who match any of them is at
@@ -315,14 +304,11 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
         return OperatingPoint(None, GALLERY)
     fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
     if fmr < least:
-        possible = math.ceil(1e4 * least * photos) / 1e4
-        other = ", such as default" if table.impostor_pairs <= MOST_CALIBRATED else ""
-        wider = f"a max FPIR of {possible:g} or more, " if possible <= 1 else ""
         raise NotEnough(
             f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
             f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
-            f"support {least:.2g} at best; give {wider}a threshold, or a model measured on more "
-            f"pairs{other}",
+            f"support {least:.2g} at best; give a larger max FPIR, a threshold, or a model "
+            "measured on more pairs",
             "max_fpir",
             "threshold",
             "bundle",
@@ -330,13 +316,13 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
 
 
-def _measured(model: HasThresholds, point: OperatingPoint) -> OperatingPoint:
+def _measured(model: MeasuredModel | Measured, point: OperatingPoint) -> OperatingPoint:
     """Return a point with the errors that the model has there."""
     if point.threshold is None or model.errors is None:
         return point
     return msgspec.structs.replace(point, errors=model.errors.at(point.threshold))
 
 
-def _supported_rates(model: HasThresholds) -> str:
+def _supported_rates(model: MeasuredModel | Measured) -> str:
     rates = [f"{point.max_fmr:g}" for point in model.thresholds if point.threshold is not None]
     return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

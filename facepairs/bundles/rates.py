@@ -145,7 +145,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         fnmr: The same among genuine pairs.
         clusters: By number of the cluster, errors within it at the default operating point, the
             worst first.
-        groups: The same by name, for groups of people that the user named.
         small_faces: Tables of pairs of small faces, the smallest first.
         grouping: What was measured of groups of faces; None where it was not.
 
@@ -163,7 +162,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     lookalike_fmr: Rows | None
     fnmr: Rows
     clusters: dict[str, Errors] = {}
-    groups: dict[str, Errors] = {}
     small_faces: tuple["SmallFaces", ...] = ()
     grouping: GroupErrors | None = None
 

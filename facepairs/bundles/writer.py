@@ -6,7 +6,6 @@ import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from facepairs.bundles.manifest import (
 from facepairs.bundles.measured import MEASURED, Measured, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.machine import package_versions
 from facepairs.support.places import check_output_folder
 from facepairs.version import __version__
 
@@ -41,7 +41,7 @@ def write_bundle(
     Args:
         out: The bundle's folder.
         manifest: The fields of the manifest. Schema, checksums, versions and time are set here.
-        files: File name → content. A model card is added where there is none.
+        files: File name → content. The model card is written here.
         identities: The people it knows; None where `files` holds them already.
         measured: What was measured of it; None for nothing, or where `files` holds it already.
 
@@ -57,10 +57,11 @@ def write_bundle(
     if measured is not None:
         contents[MEASURED] = measured.to_bytes()
     try:
-        if CARD not in contents:
-            contents[CARD] = _card(manifest, contents)
+        fields = parse_manifest(_complete(manifest, contents))
+        found = contents.get(MEASURED)
+        figures = parse_measured(found, Path(MEASURED)) if found else None
+        contents[CARD] = model_card(fields, figures).encode()
         values = _complete(manifest, contents)
-        parse_manifest(values)
     except (ValueError, TypeError, BadBundle) as error:
         raise BadBundle(f"{out}: cannot write this bundle: {error}") from None
     with atomic_folder(out) as temporary:
@@ -95,7 +96,7 @@ def rewrite_bundle(
     """
     merged = {**bundle.raw, **changes}
     values = {name: value for name, value in merged.items() if value is not None}
-    files = {name: bundle.read(name) for name in bundle.files if name != CARD}
+    files = {name: bundle.read(name) for name in bundle.files}
     return write_bundle(out, values, {**files, **(more_files or {})}, identities, measured)
 
 
@@ -126,12 +127,6 @@ def check_replaceable(out: Path) -> None:
     check_output_folder(out, "a bundle", files_of, error=BadBundle)
 
 
-def _card(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> bytes:
-    found = contents.get(MEASURED)
-    measured = parse_measured(found, Path(MEASURED)) if found else None
-    return model_card(parse_manifest(_complete(manifest, contents)), measured).encode()
-
-
 def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dict[str, Any]:
     """Return a manifest with all fields that are set here, as it reads back from JSON."""
     for name in contents:
@@ -141,7 +136,11 @@ def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dic
     own = {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _versions(),
+        "versions": {
+            "facepairs": __version__,
+            "python": platform.python_version(),
+            **package_versions(),
+        },
         "files": {
             name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
             for name, content in contents.items()
@@ -149,14 +148,3 @@ def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dic
     }
     whole: dict[str, Any] = json.loads(json.dumps({**manifest, **own}, allow_nan=False))
     return {**whole, DIGEST: manifest_digest(whole)}
-
-
-def _versions() -> dict[str, str]:
-    """Return the installed versions of the packages that make and run a bundle."""
-    versions = {"facepairs": __version__, "python": platform.python_version()}
-    for name in ("keras", "numpy", "onnxruntime", "pillow", "tensorflow"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions

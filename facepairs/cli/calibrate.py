@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.shared.options import Data, Groups, Json, Pairs, SkipBad, VerifierArgument
-from facepairs.cli.shared.output import log, percent, print_result
+from facepairs.cli.shared.options import Data, Json, SkipBad, VerifierArgument
+from facepairs.cli.shared.output import percent, print_result
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
@@ -14,15 +14,12 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 KEPT = "fitted to half of these people, a new calibration was no better on the other half"
-OTHERS = "expect somewhat more errors: these pairs chose the thresholds; measure on other people"
 
 
 def calibrate(
     bundle: VerifierArgument,
     data: Data,
     out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
-    pairs: Pairs = None,
-    groups: Groups = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -34,9 +31,7 @@ def calibrate(
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
-    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups)
-    for line in result.notes:
-        log(line)
+    result = run(bundle, data, out, skip_bad=skip_bad)
     print_result(json, result.to_json(), _rows(result, out))
 
 
@@ -52,8 +47,6 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
         ("probability", f"one half at score {result.bundle.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE on these pairs)"),
     ]
-    if not result.kept_former:
-        rows.append(("on others", OTHERS))
     if result.auc is not None:
         text = f"adapted: AUC {result.auc:.4f} on people they were not adapted to"
         rows.append(("embeddings", f"{text}, {result.auc_before:.4f} before"))

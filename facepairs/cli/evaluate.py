@@ -8,7 +8,6 @@ from typer import Argument, Option
 from facepairs.cli.shared.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.shared.output import log, print_json
 from facepairs.errors import BadConfig
-from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
 
 EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report report.html"
@@ -47,7 +46,8 @@ def evaluate(
         bool,
         Option(
             "--identification",
-            help="Also measure how often known people are found and strangers taken for somebody.",
+            help="Also measure how often one verifier finds known people and takes strangers for "
+            "somebody.",
         ),
     ] = False,
     skip_bad: SkipBad = False,
@@ -62,11 +62,8 @@ def evaluate(
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page
-    from facepairs.evaluation.sources import find_sources
     from facepairs.verification.provenance import check_scores_file
 
-    find_sources(sources)  # refuses what cannot be measured
-    require_extras(["measure"], "this measurement")
     if report is not None and report.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"{report}: use a name that ends in .html", "report")
     for path, check in ((report, check_output_file), (out, check_scores_file)):

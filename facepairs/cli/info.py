@@ -1,6 +1,6 @@
 """`facepairs info`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from facepairs.cli.shared.options import Json, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
@@ -23,6 +23,8 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
     Its files are compared with their checksums.
     """
     from facepairs.bundles.bundle import Bundle
+    from facepairs.bundles.measured import operating_point
+    from facepairs.verification.embedders.embedder import read_toml
     from facepairs.verification.loading import open_model
 
     opened = open_model(bundle)
@@ -32,15 +34,8 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
         print_result(json, {**opened.raw, **measured}, _rows(opened))
     else:
         opened.read_network()  # checks it
-        print_result(json, _embedder_json(opened), _embedder_rows(opened))
-
-
-def _embedder_json(model: "ExternalEmbedder") -> dict[str, Any]:
-    """Return the keys of the TOML, and the operating point with its errors."""
-    from facepairs.bundles.measured import operating_point
-    from facepairs.verification.embedders.embedder import read_toml
-
-    return {**read_toml(model.path), "point": operating_point(model).to_json()}
+        values = {**read_toml(opened.path), "point": operating_point(opened).to_json()}
+        print_result(json, values, _embedder_rows(opened))
 
 
 def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
@@ -59,7 +54,7 @@ def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
 
 
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
-    training, calibration, crop = bundle.training, bundle.calibration, bundle.framing
+    training, calibration = bundle.training, bundle.calibration
     learnt = (
         f"{training.people or 0:,} people, {training.images or 0:,} images, "
         f"protocol {training.protocol}, seed {training.seed}"
@@ -67,28 +62,19 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     rows = [
         ("model", f"{bundle.model} ({bundle.kind} network), made {bundle.created}"),
         ("photos", PHOTOS[bundle.alignment]),
-        ("crop", f"{crop.crop_px} of the {crop.frame_px} pixels of a frame's side"),
         ("trained on", training.data or learnt),
     ]
-    if training.init:
-        rows.append(("started from", f"a bundle made {training.init.created}"))
     if bundle.weights_licence:
         whose = "" if bundle.licence else " that it started from"
         rows.append(("licence", f"{bundle.weights_licence} (of the weights{whose})"))
-    if calibration:
-        genuine, impostor = calibration.genuine_pairs or 0, calibration.impostor_pairs or 0
-        pairs = f"{genuine:,} genuine and {impostor:,} impostor pairs of other people"
-        rows.append(("calibrated on", pairs))
     if bundle.calibrated:
-        rows.append(("by", f"facepairs calibrate, on {bundle.calibrated.finished}"))
+        rows.append(("calibrated", bundle.calibrated.finished))
     if view2 := bundle.view2:
         accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
         rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))
     if calibration and calibration.ece is not None:
         rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
-    rows += _point_rows(bundle)
-    versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())
-    return [*rows, ("versions", versions), ("files", "all SHA-256 checksums match")]
+    return [*rows, *_point_rows(bundle), ("files", "all SHA-256 checksums match")]
 
 
 def _point_rows(bundle: "Model") -> list[tuple[str, str]]:

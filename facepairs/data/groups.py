@@ -12,9 +12,6 @@ import numpy.typing as npt
 
 from facepairs.data.pairs import csv_rows, plain
 from facepairs.errors import BadData
-from facepairs.support.words import counted
-
-NAMED = 3  # people that a message names
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,6 @@ class PeopleGroups:
         """Return which pairs of people are within each group: bool[N] by the group's name."""
         sides = zip(self.among(left).items(), self.among(right).values(), strict=True)
         return {name: one & other for (name, one), other in sides}
-
-    def describe_unknown(self, people: Sequence[str], place: object) -> str:
-        """Return a warning about people of the file who are not in `place`, or ""."""
-        missing = sorted(frozenset().union(*self.members.values()) - frozenset(map(plain, people)))
-        if not missing:
-            return ""
-        names = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
-        return f"{self.path}: {counted(len(missing), 'person', 'people')} not in {place}: {names}"
 
 
 def read_groups(path: Path) -> PeopleGroups:

@@ -1,27 +1,24 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
-from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
+from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
-from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums, limit_pairs_per_person
-from facepairs.data.pairs import PairList, read_pairs_csv
+from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.error_rates import group_errors
 from facepairs.evaluation.fitting import is_no_better, lookalikes
 from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
@@ -34,8 +31,8 @@ from facepairs.evaluation.pair_scores import (
 )
 from facepairs.evaluation.sources import describe_unknown_training
 from facepairs.evaluation.whitening import whiten
+from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.support.lock import held, lock_beside
 from facepairs.support.words import counted
 from facepairs.verification.embedders import embedder
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
@@ -43,7 +40,6 @@ from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
-FEW_PEOPLE = 10
 SCHEMA = 3
 
 
@@ -53,7 +49,6 @@ class Recalibration:
 
     Attributes:
         bundle: The bundle, or the external embedder, that was written.
-        notes: For the user.
         people: Number of people in the pairs.
         genuine_pairs: Number of genuine pairs.
         impostor_pairs: Number of impostor pairs.
@@ -69,12 +64,9 @@ class Recalibration:
         auc: AUC with the linear map of embeddings that is new, on people that it was not fitted to;
             None where there is none, because it was no better by more than chance.
         auc_before: The same without the map.
-        other_faces: Photos of which another face than the most prominent one fits their folder, and
-            is used.
     """
 
     bundle: Model
-    notes: list[str]
     people: int
     genuine_pairs: int
     impostor_pairs: int
@@ -86,7 +78,6 @@ class Recalibration:
     ece: float | None
     auc: float | None
     auc_before: float | None
-    other_faces: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -105,17 +96,16 @@ def calibrate(
     bundle: Path | str,
     data: Path | str,
     out: Path | str,
-    pairs: Path | str | None = None,
     *,
     skip_bad: bool = False,
-    groups: Path | str | None = None,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
 
-    People on whom the bundle was trained are left out. The new bundle has the old network and Keras
-    model. Its calibration, thresholds and errors come from these pairs alone. Where a calibration
-    fitted to half of the people is no better on the other half than the former one, the former one
-    is kept. People that the old bundle knew stay known.
+    Up to 3,000 genuine pairs, at most ten of each person, are drawn from `data`, and many impostor
+    pairs of the same photos. People on whom the bundle was trained are left out. The new bundle has
+    the old network and Keras model. Its calibration, thresholds and errors come from these pairs
+    alone. Where a calibration fitted to half of the people is no better on the other half than the
+    former one, the former one is kept. People that the old bundle knew stay known.
 
     Examples:
         >>> calibrated = facepairs.calibrate("default", "photos", "mine")
@@ -125,18 +115,14 @@ def calibrate(
         bundle: The bundle's folder, the TOML file of an external embedder, or `default`.
         data: Folder of photos, Person_Name/photo.jpg.
         out: Bundle to write.
-        pairs: CSV file left,right,genuine; by default up to 3,000 genuine pairs, at most ten of
-            each person, are drawn from `data`, and many impostor pairs of the same photos.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
-        groups: Groups of people (CSV person,group) whose errors the model card lists.
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or pairs (`data.minimums`).
         BadConfig: `out` is the bundle itself or lies in `data`.
-        BadRun: Another process writes `out`.
         BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
-        BadData: The folder, the pairs or the groups cannot be read, or `out` cannot be written.
+        BadData: The folder cannot be read, or `out` cannot be written.
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.calibrate")
@@ -146,41 +132,23 @@ def calibrate(
             f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
         )
     (check_replaceable if isinstance(model, Bundle) else embedder.check_replaceable)(out)
-    people_groups = read_groups(Path(groups)) if groups else None
-    with held(lock_beside(out), out):
-        index = FaceIndex.scan(data)
-        source = Path(pairs) if pairs else index.root
-        chosen, notes = _choose_pairs(model, index, source)
-        if people_groups and (unknown := people_groups.describe_unknown(index.people, index.root)):
-            notes.append(f"warning: {unknown}")
-        errors: dict[int, str] = {}
-        faces = FittingFaces()
-        if pairs is None and model.aligned:
-            faces = fitting_faces(index, count_faces(index, chosen.images()))
-        scored = score_pairs(Verifier(model), index, chosen, errors, faces)
-        refuse_unusable(errors, skip_bad)
-        if errors:
-            notes.append(f"unusable photos left out: {describe_unusable(errors)}")
-            _check_enough(index, source, scored.pairs, notes)
-        if len(scored.names) < FEW_PEOPLE:
-            notes.append(
-                f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
-                "errors of so few are rough; from some 20 people on they fit your photos"
-            )
-        if faces.chosen:
-            notes.append(faces.describe())
-        result = _calibrate(model, scored, out, people_groups, notes, len(errors))
-        return replace(result, other_faces=len(faces.chosen))
+    index = FaceIndex.scan(data)
+    chosen = _choose_pairs(model, index)
+    errors: dict[int, str] = {}
+    faces = FittingFaces()
+    if model.aligned:
+        faces = fitting_faces(index, count_faces(index, chosen.images()))
+    scored = score_pairs(Verifier(model), index, chosen, errors, faces)
+    refuse_unusable(errors, skip_bad)
+    if errors:
+        console.log(f"unusable photos left out: {describe_unusable(errors)}")
+        _check_enough(index, scored.pairs)
+    if faces.chosen:
+        console.log(faces.describe())
+    return _calibrate(model, scored, out, len(errors))
 
 
-def _calibrate(
-    model: Model,
-    scored: ScoredPairs,
-    out: Path,
-    groups: PeopleGroups | None,
-    notes: list[str],
-    photos_left_out: int,
-) -> Recalibration:
+def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
     measured_on = f"{counted(len(scored.names), 'person', 'people')} of {scored.index.root.name}"
     plain = fitted = scored.calibrate(measured_on)
@@ -199,15 +167,9 @@ def _calibrate(
         if kept:
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
-    if not kept:
-        cohort = None if whitened else model.cohort  # which is of unmapped embeddings
-        measured = msgspec.structs.replace(
-            measured, errors=_with_grouping(model, table, scored, cohort)
-        )
-    if groups and measured.errors:
-        rows, small = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
-        notes += [f"warning: {line}" for line in small]
-        errors = msgspec.structs.replace(measured.errors, groups=rows)
+    # Groups are measured where embeddings are compared by their cosine.
+    if not kept and scored.heaps and getattr(model, "distance", "cosine") == "cosine":
+        errors = msgspec.structs.replace(table, grouping=measure_grouping(scored.heaps, table))
         measured = msgspec.structs.replace(measured, errors=errors)
     now = operating_point(measured)
     before = _former_point(model, now.name)
@@ -217,7 +179,6 @@ def _calibrate(
     new = _write(model, out, measured, names, whitened.map if whitened else None)
     return Recalibration(
         bundle=new,
-        notes=notes,
         people=len(scored.names),
         genuine_pairs=table.genuine_pairs,
         impostor_pairs=table.impostor_pairs,
@@ -237,19 +198,6 @@ def _former_point(model: Model, name: str) -> OperatingPoint | None:
     points = [*model.thresholds, OperatingPoint(model.threshold, BALANCED), operating_point(model)]
     known = [point for point in points if point.threshold is not None]
     return next((point for point in known if point.name == name), known[-1] if known else None)
-
-
-def _with_grouping(
-    model: Model,
-    errors: ErrorTable,
-    scored: ScoredPairs,
-    cohort: npt.NDArray[np.float32] | None,
-) -> ErrorTable:
-    """Return the errors with those of grouping, where embeddings are compared by their cosine."""
-    if not scored.heaps or getattr(model, "distance", "cosine") != "cosine":
-        return errors
-    heaps = [heap._replace(cohort=cohort) for heap in scored.heaps]
-    return msgspec.structs.replace(errors, grouping=measure_grouping(heaps, errors))
 
 
 def _write(
@@ -280,47 +228,29 @@ def _write(
     return rewrite_bundle(model, out, changes, identities, measured, files)
 
 
-def _choose_pairs(model: Model, index: FaceIndex, source: Path) -> tuple[PairList, list[str]]:
-    """Return enough pairs of people on whom the model was not trained, and notes.
-
-    Args:
-        model: The verifier.
-        index: The photos.
-        source: A CSV file with pairs, or the folder of photos to draw pairs from.
-    """
-    notes = []
+def _choose_pairs(model: Model, index: FaceIndex) -> PairList:
+    """Return enough pairs of people on whom the model was not trained."""
     if not model.lists_training:
-        notes.append(f"warning: {describe_unknown_training(model_name(model))}")
+        console.log(f"warning: {describe_unknown_training(model_name(model))}")
     left_out = model.trained_on(list(index.people))
-    what, reason = "people", "were in this model's training set"
-    if source != index.root:
-        pairs = read_pairs_csv(source, index)
-        sides = (left_out[index.person_of[side]] for side in (pairs.left, pairs.right))
-        left_out = np.logical_or(*sides)
-        what, reason = "pairs", "show people that this model was trained on"
-        pairs = pairs.where(~left_out)
-    else:
-        try:
-            pairs = distinct_pairs(index.first, np.flatnonzero(~left_out), PAIRS, seed=0)
-        except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
-            pairs = PairList.of([], [], [])
-        pairs = limit_pairs_per_person(pairs, index.person_of)
+    if left_out.all():
+        raise NotEnough(
+            f"all people of {index.root} were in this model's training set; calibrate on others"
+        )
     if left_out.any():
-        if left_out.all():
-            raise NotEnough(f"all {what} of {source} {reason}; calibrate on others")
         counts = f"{int(left_out.sum()):,} of {len(left_out):,}"
-        notes.append(f"{counts} {what} left out: they {reason}")
-    _check_enough(index, source, pairs, notes)
-    if source == index.root and model.kind == "embedding":
-        pairs = add_impostors(index, pairs)
-    return pairs, notes
+        console.log(f"{counts} people left out: they were in this model's training set")
+    try:
+        pairs = distinct_pairs(index.first, np.flatnonzero(~left_out), PAIRS, seed=0)
+    except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
+        pairs = PairList.of([], [], [])
+    pairs = limit_pairs_per_person(pairs, index.person_of)
+    _check_enough(index, pairs)
+    return add_impostors(index, pairs) if model.kind == "embedding" else pairs
 
 
-def _check_enough(index: FaceIndex, source: Path, pairs: PairList, notes: list[str]) -> None:
-    """Raise NotEnough, with the notes, where there are too few pairs or people."""
+def _check_enough(index: FaceIndex, pairs: PairList) -> None:
+    """Raise NotEnough where there are too few pairs or people."""
     genuine = pairs.where(pairs.genuine)
     people = len(np.unique(index.person_of[genuine.left]))
-    try:
-        check_minimums(source, people, len(genuine), len(pairs) - len(genuine))
-    except NotEnough as error:
-        raise NotEnough("; ".join([error.message, *notes]), *error.arguments) from None
+    check_minimums(index.root, people, len(genuine), len(pairs) - len(genuine))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.rates import BALANCED, CHOSEN, OperatingPoint
-from facepairs.errors import BadData, NotEnough
+from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.curves import best_threshold
 
@@ -84,7 +84,6 @@ def decide(
 
     Raises:
         NotEnough: A class is too rare outside one of the parts.
-        BadData: `fold` does not have one number for each pair.
     """
     parts, are_folds = parts_of(genuine, fold)
     if threshold is None:
@@ -119,13 +118,8 @@ def parts_of(genuine: Bools, fold: npt.ArrayLike | None = None) -> tuple[Ints, b
 
     Returns:
         int64[N], the part of each pair, and whether the parts are the folds.
-
-    Raises:
-        BadData: `fold` does not have one number for each pair.
     """
     folds = np.zeros(len(genuine), np.int64) if fold is None else np.asarray(fold, np.int64)
-    if folds.shape != genuine.shape:
-        raise BadData(f"there are {len(folds):,} folds; give one number for each of the pairs")
     if len(np.unique(folds)) > 1:
         return folds, True
     return halves(genuine), False

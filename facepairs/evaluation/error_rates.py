@@ -135,10 +135,8 @@ def cluster_errors(
     return errors_by_group(enough, genuine, accepted, people)
 
 
-def group_errors(
-    groups: PeopleGroups, scores: ScoreTable, accepted: Bools
-) -> tuple[dict[str, Errors], list[str]]:
-    """Return the errors within each group, the worst first, and warnings about small groups.
+def group_errors(groups: PeopleGroups, scores: ScoreTable, accepted: Bools) -> dict[str, Errors]:
+    """Return the errors within each group, the worst first.
 
     Args:
         groups: The groups; a pair is in one when both its people are.
@@ -155,11 +153,8 @@ def group_errors(
             "groups",
         )
     left, right = ([person_name(name) for name in side] for side in scores.sides)
-    rows = errors_by_group(
-        groups.pairs_within(left, right), scores.genuine, accepted, scores.people
-    )
-    few = ", ".join(name for name, row in rows.items() if is_small(row))
-    return rows, [f"too few people or pairs for more than rough rates: {few}"] if few else []
+    within = groups.pairs_within(left, right)
+    return errors_by_group(within, scores.genuine, accepted, scores.people)
 
 
 def pair_counts(row: Errors) -> tuple[int, int]:
@@ -204,13 +199,15 @@ def find_clusters(
 
 
 def pair_clusters(
-    clusters: Clusters, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
-) -> Clusters:
+    clusters: Clusters | None, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
+) -> Clusters | None:
     """Return the cluster of both photos of each pair, int16[P]; 0 where theirs differ.
 
     Args:
-        clusters: int16[N], as from `find_clusters`.
+        clusters: int16[N], as from `find_clusters`; None gives None.
         left: int[P], positions in `clusters`.
         right: int[P], positions in `clusters`.
     """
+    if clusters is None:
+        return None
     return np.where(clusters[left] == clusters[right], clusters[left], 0).astype(np.int16)

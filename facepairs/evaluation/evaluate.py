@@ -1,40 +1,36 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from facepairs.data.groups import PeopleGroups, read_groups
-from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.curves import FARS
-from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
+from facepairs.evaluation.pair_scores import describe_unusable, refuse_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import Kind, ScoreSource, find_sources, known_in_selection
+from facepairs.evaluation.sources import ScoreSource, find_sources, known_in_selection
 from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, model_name, open_model
+from facepairs.verification.loading import Model, open_model
 from facepairs.verification.verifier import Verifier
 
 if TYPE_CHECKING:
-    from facepairs.evaluation.report.style import Figure
+    from facepairs.evaluation.report.figures import Figure
 
 Place = str | Path
-Source = Place | Verifier
-
-FEW_PEOPLE = 30  # `train` warns below, too
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +41,7 @@ class Evaluation:
         measurements: All on the same pairs; those of scores files keep their order.
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
-        selection: The pairs that were scored here, if any were.
+        selection: The pairs that were to be scored here, if any were.
         warnings: What limits the figures, one line each.
     """
 
@@ -85,11 +81,7 @@ class Evaluation:
         """Draw the figures of the report: `roc` and `det`, then `scores-1`, … of each verifier.
 
         A notebook shows a figure, and its `figure` is Matplotlib's.
-
-        Raises:
-            MissingExtra: The extra `measure` is not installed.
         """
-        require_extras(["measure"], "Evaluation.figures")
         from facepairs.evaluation.report.figures import evaluation_figures
 
         return {figure.key: figure for figure in evaluation_figures(self.measurements)}
@@ -107,7 +99,7 @@ class Evaluation:
 
 
 def evaluate(
-    sources: Source | Sequence[Source],
+    sources: Place | Sequence[Place],
     data: Place | None = None,
     *,
     protocol: str | None = None,
@@ -126,16 +118,16 @@ def evaluate(
         >>> facepairs.evaluate("scores.csv").figures()["det"]
 
     Args:
-        sources: Verifiers (`Verifier`, bundles, `default`, TOML files of embedders), scores files
-            and folders of `crossval`. As a list they may end with the folder of photos.
+        sources: Verifiers (bundles, `default`, TOML files of embedders), scores files and folders
+            of `crossval`. As a list they may end with the folder of photos.
         data: The folder of photos, Person_Name/photo.jpg; needed for verifiers.
         protocol: Which pairs: `heldout`, `view1` or `view2`; by default as the bundle was trained.
         lists: Folder of LFW's official lists.
         pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
         scores_out: Scores file to write, for a single verifier.
         groups: Groups of people (CSV person,group), to measure the errors within them.
-        identification: Also measure how well people of `data` whom the verifiers do not know are
-            identified, see `facepairs.evaluation.identification`.
+        identification: Also measure how well people of `data` whom a single verifier does not
+            know are identified, see `facepairs.evaluation.identification`.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
 
     Raises:
@@ -147,7 +139,7 @@ def evaluate(
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.evaluate")
-    words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
+    words = [str(one) for one in ([sources] if isinstance(sources, Place) else sources)]
     words += [] if data is None else [str(data)]
     score_sources, folder = find_sources(words)
     for_models = {
@@ -158,16 +150,21 @@ def evaluate(
         "identification": identification,
         "skip_bad": skip_bad,
     }
-    _check_arguments([source.kind for source in score_sources], for_models)
+    verifiers = [source for source in score_sources if source.kind == "model"]
+    given = [name for name, value in for_models.items() if value]
+    if given and not verifiers:
+        raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
+    alone = [name for name in ("out", "identification") if for_models[name]]
+    if alone and len(verifiers) > 1:
+        raise BadConfig("give one verifier; evaluate each by itself", *alone)
     people_groups = read_groups(Path(groups)) if groups else None
-    models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
-    selection, warnings = None, list[str]()
+    models = {source: open_model(source.path) for source in verifiers}
+    selection = None
     measured: dict[ScoreSource, Measurement] = {}
     if models and folder is not None:
-        chosen = choose_pairs(list(models.values()), folder, protocol, _path(lists), _path(pairs))
-        selection, measured, warnings = _measure_models(
-            models, chosen, people_groups, identification, skip_bad
-        )
+        places = [None if place is None else Path(place) for place in (lists, pairs)]
+        selection = choose_pairs(list(models.values()), folder, protocol, *places)
+        measured = _measure_models(models, selection, people_groups, identification, skip_bad)
     if scores_out is not None:
         (one,) = measured.values()
         write_scores(Path(scores_out), one.scores, one.provenance)
@@ -176,14 +173,8 @@ def evaluate(
             measured[source] = measure_scores(source, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements) if len(measurements) > 1 else None
-    first = measurements[0]
-    if people_groups is not None:
-        warnings.append(_describe_unknown(people_groups, selection, first))
-    warnings += [line for one in measurements for line in one.warnings]
-    people = first.summary.people
-    if people is not None and people < FEW_PEOPLE:
-        warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
-    lines = [line for line in dict.fromkeys(warnings) if line]  # several may share a warning
+    warnings = [line for one in measurements for line in one.warnings]
+    lines = list(dict.fromkeys(warnings))  # several may share a warning
     return Evaluation(measurements, comparison, folder, selection, lines)
 
 
@@ -193,55 +184,51 @@ def _measure_models(
     groups: PeopleGroups | None,
     identification: bool,
     skip_bad: bool,
-) -> tuple[PairSelection, dict[ScoreSource, Measurement], list[str]]:
+) -> dict[ScoreSource, Measurement]:
     """Measure models on the pairs whose photos all of them can use.
 
-    Returns:
-        These pairs, the measurements, and warnings about people and photos left out.
-
     Raises:
+        BadData: A model knows people of a protocol's pairs; this is found before photos are read.
         BadImage: A photo cannot be used, and `skip_bad` is false.
     """
-    known: dict[ScoreSource, int | None] = {}
-    warnings: list[str] = []
-    for source, model in models.items():  # refuses pairs of known people before it reads photos
-        known[source], lines = known_in_selection(model, source.path, chosen)
-        warnings += lines
-    errors: dict[int, str] = {}
-    scored, faces = {}, FittingFaces()
+    index, pairs = chosen.index, chosen.pairs
+    known = {one: known_in_selection(model, one.path, chosen) for one, model in models.items()}
+    faces = FittingFaces()
     if chosen.protocol == "heldout" and any(model.aligned for model in models.values()):
-        index = chosen.index
-        images = np.arange(len(index)) if identification else chosen.pairs.images()
+        images = np.arange(len(index)) if identification else pairs.images()
         faces = fitting_faces(index, count_faces(index, images))
     used = {source: faces if model.aligned else FittingFaces() for source, model in models.items()}
-    for source, model in models.items():
-        scored[source] = score_pairs(
-            Verifier(model), chosen.index, chosen.pairs, errors, used[source]
-        )
-    refuse_unusable(errors, skip_bad)
-    selection = chosen.without_photos(errors)
-    if errors:
-        warnings.append(
-            f"left out: {counted(selection.photos_left_out, 'unusable photo')}, in "
-            f"{counted(selection.pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
-        )
-    identified = {}
-    if identification:
-        identified = measure_identification(models, chosen.index, used, skip_bad)
-    measured = {
-        source: measure_model(
-            source,
-            model,
-            selection,
-            scored[source].without_photos(errors),
-            known[source],
-            groups,
-            identified.get(source),
-            used[source],
-        )
+    errors: dict[int, str] = {}
+    scored = {
+        source: score_pairs(Verifier(model), index, pairs, errors, used[source])
         for source, model in models.items()
     }
-    return selection, measured, warnings
+    refuse_unusable(errors, skip_bad)
+    pairs_left_out = int((~pairs.show_none_of(errors)).sum())
+    left_out = []
+    if errors:
+        pairs_shown = counted(pairs_left_out, "pair")
+        left_out.append(f"left out: {pairs_shown} of unusable photos: {describe_unusable(errors)}")
+    measured = {}
+    for source, model in models.items():
+        known_pairs, warnings = known[source]
+        identified = None
+        if identification:
+            identified = measure_identification(model, index, used[source], skip_bad)
+        one = measure_model(
+            source,
+            model,
+            chosen,
+            scored[source].without_photos(errors).table(),
+            groups,
+            pairs_with_known_people=known_pairs,
+            photos_left_out=len(errors),
+            pairs_left_out=pairs_left_out,
+            other_faces=len(used[source].chosen),
+            identification=identified,
+        )
+        measured[source] = replace(one, warnings=[*warnings, *left_out])
+    return measured
 
 
 def _compare(measurements: Sequence[Measurement]) -> Comparison:
@@ -259,31 +246,3 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
         FARS,
         first.people,
     )
-
-
-def _word(source: Source) -> str:
-    """Return what a command line calls a source."""
-    return model_name(source.bundle) if isinstance(source, Verifier) else str(source)
-
-
-def _path(place: Place | None) -> Path | None:
-    return None if place is None else Path(place)
-
-
-def _describe_unknown(
-    groups: PeopleGroups, selection: PairSelection | None, one: Measurement
-) -> str:
-    """Return a warning about people of the groups who are not in the folder or in the scores."""
-    if selection is not None:
-        return groups.describe_unknown(list(selection.index.people), selection.index.root)
-    names = {person_name(name) for side in one.scores.sides for name in side}
-    return groups.describe_unknown(sorted(names), one.source)
-
-
-def _check_arguments(kinds: list[Kind], for_models: Mapping[str, object]) -> None:
-    """Raise BadConfig for an argument that has no meaning for the kinds of the sources."""
-    given = [name for name, value in for_models.items() if value]
-    if given and "model" not in kinds:
-        raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
-    if for_models["out"] is not None and kinds.count("model") > 1:
-        raise BadConfig("scores are written of one verifier; evaluate each by itself", "out")

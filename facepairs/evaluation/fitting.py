@@ -3,7 +3,7 @@
 All on pairs of people that the network was not trained on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -72,7 +72,6 @@ def calibrate(
         ece = None
     else:
         ece = expected_calibration_error(labels, probability, lookalike)
-    counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
@@ -84,7 +83,7 @@ def calibrate(
         measured_on=measured_on,
     )
     result = Measured(
-        calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece, **counts),
+        calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece),
         thresholds=tuple(rows),
         promise=default_promise(rows, curve.threshold, errors),
         errors=errors,
@@ -118,11 +117,8 @@ def thresholds_for(
     for far in FARS:
         threshold = reason = None
         if available < pairs_needed(far):
-            once = "" if people is None else ", where every two people count once"
-            reason = (
-                f"not enough pairs: needs {pairs_needed(far):,} pairs of {among}, has "
-                f"{available:,}{once}"
-            )
+            needed = pairs_needed(far)
+            reason = f"not enough pairs: needs {needed:,} pairs of {among}, has {available:,}"
         else:
             threshold = threshold_at_fmr(score[hard], far)
         rows.append(OperatingPoint(threshold, f"fmr-{far:g}", far, among, reason=reason))
@@ -229,23 +225,6 @@ def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools
         return None
     alike: Bools = (cluster > 0) & ~genuine
     return alike if alike.any() else None
-
-
-def lookalikes_of(
-    calibration: Calibration | Mapping[int, Calibration] | None,
-    genuine: Bools,
-    cluster: npt.NDArray[np.integer] | None,
-) -> Bools | None:
-    """Return the look-alikes by which a probability is to be judged: as its curves were fitted.
-
-    Args:
-        calibration: One for all pairs or by fold; None for one that is fitted here.
-        genuine: bool[N].
-        cluster: int[N], as for `lookalikes`.
-    """
-    curves = calibration.values() if isinstance(calibration, Mapping) else [calibration]
-    fitted_to_them = all(curve is None or curve.lookalikes for curve in curves)
-    return lookalikes(genuine, cluster) if fitted_to_them else None
 
 
 def default_promise(

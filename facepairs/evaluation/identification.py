@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.measured import HasThresholds, identification_point
+from facepairs.bundles.measured import MeasuredModel, identification_point
 from facepairs.bundles.rates import Rate
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
@@ -25,10 +25,9 @@ from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
-from facepairs.evaluation.sources import ScoreSource
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.fitting_faces import FittingFaces
-from facepairs.verification.loading import Model
+from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
@@ -115,45 +114,32 @@ class Probes(NamedTuple):
 
 
 def measure_identification(
-    models: Mapping[ScoreSource, Model],
-    index: FaceIndex,
-    faces: Mapping[ScoreSource, FittingFaces],
-    skip_bad: bool,
-) -> dict[ScoreSource, IdentificationFigures]:
-    """Measure every model on the same people, whom none of them knows.
+    model: Model, index: FaceIndex, faces: FittingFaces, skip_bad: bool
+) -> IdentificationFigures:
+    """Measure a model on the people whom it does not know.
 
     Args:
-        models: Bundles and external embedders.
+        model: A bundle or an external embedder.
         index: The photos.
-        faces: Which face of each photo each model sees.
+        faces: Which face of each photo it sees.
         skip_bad: Leave photos out that cannot be used, instead of raising.
 
     Raises:
-        BadBundle: A model has no embeddings.
+        BadBundle: The model has no embeddings.
         BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are no two people with several photos, or nobody else.
     """
-    for source, model in models.items():
-        if model.kind != "embedding":
-            raise BadBundle(f"{source.path}: scores pairs and has no embeddings to identify with")
-    known_to_any = np.any([model.knows(list(index.people)) for model in models.values()], axis=0)
-    images = np.flatnonzero(~known_to_any[index.person_of])
+    if model.kind != "embedding":
+        raise BadBundle(f"{model_name(model)}: scores pairs, has no embeddings to identify with")
+    images = np.flatnonzero(~model.knows(list(index.people))[index.person_of])
     errors: dict[int, str] = {}
-    embedded: dict[ScoreSource, tuple[Verifier, ScoreArray]] = {}
-    for source, model in models.items():
-        verifier = Verifier(model)
-        rows = embed_images(verifier, index, images, errors, faces[source])
-        embedded[source] = verifier, rows
+    verifier = Verifier(model)
+    rows = embed_images(verifier, index, images, errors, faces)
     refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))
     person = index.person_of[images[usable]].astype(np.int64)
     split = split_people(person)
-    return {
-        source: identification_figures(
-            models[source], rows[usable], person, split, verifier.compare
-        )
-        for source, (verifier, rows) in embedded.items()
-    }
+    return identification_figures(model, rows[usable], person, split, verifier.compare)
 
 
 def split_people(person: Ints) -> Split:
@@ -185,7 +171,7 @@ def split_people(person: Ints) -> Split:
 
 
 def identification_figures(
-    model: HasThresholds,
+    model: MeasuredModel,
     embeddings: ScoreArray,
     person: Ints,
     split: Split,
@@ -283,7 +269,7 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
     return IdentificationPoint(max_fpir=fpir, set_by=OWN, threshold=threshold)
 
 
-def _at_promise(model: HasThresholds, fpir: float, enrolled: int) -> IdentificationPoint:
+def _at_promise(model: MeasuredModel, fpir: float, enrolled: int) -> IdentificationPoint:
     threshold, reason = None, f"too few pairs behind the model's errors for {enrolled:,} photos"
     with suppress(NotEnough):
         threshold = identification_point(model, fpir, enrolled).threshold

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,11 +20,9 @@ from facepairs.evaluation.decisions import (
     decide_at,
 )
 from facepairs.evaluation.error_rates import cluster_errors, group_errors
-from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
-from facepairs.evaluation.identification import IdentificationFigures
+from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Floats
-from facepairs.evaluation.pair_scores import MOST_PROMINENT, ScoredPairs
-from facepairs.evaluation.protocols import PairSelection, category_of
+from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources import (
     RESULT,
@@ -32,17 +30,12 @@ from facepairs.evaluation.sources import (
     CrossvalResult,
     ScoreSource,
     known_in_file,
-    read_alignment,
     read_result,
 )
 from facepairs.evaluation.summary import Summary, summarise
-from facepairs.support.extras import require_extras
-from facepairs.verification.fitting_faces import FittingFaces
+from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,24 +70,6 @@ class Measurement:
     provenance: Provenance | None = None
     warnings: Sequence[str] = ()
 
-    def to_frame(self) -> "pandas.DataFrame":
-        """Return a row for each pair: left, right, genuine, score, threshold, accepted, …
-
-        Pairs are accepted as `verify` accepts them.
-
-        Raises:
-            MissingExtra: The extra `measure` is not installed.
-        """
-        require_extras(["measure"], "Measurement.to_frame")
-        import pandas
-
-        scores = self.scores
-        names = {"left": scores.left, "right": scores.right} if scores.has_names else {}
-        columns = {"genuine": scores.genuine, "fold": scores.fold, "score": scores.score}
-        accepted, threshold = self.by_default.accepted, self.by_default.by_pair
-        decisions = {"threshold": threshold, "accepted": accepted}
-        return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
-
 
 def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
     """Measure a scores file, also one of another system, or the folder of a `crossval` method.
@@ -115,38 +90,70 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     """
     folder = Path(source.path) if source.kind == "view2" else None
     path = folder / SCORES if folder else Path(source.path)
-    scores, known_by = read_scores(path), read_provenance(path)
-    known, warnings = known_in_file(scores, known_by, path)
-    warnings += [f"{path}: {line}" for line in scores.limits()]
-    category = None
-    alignment = known_by.alignment if known_by else None
-    calibration: Calibration | dict[int, Calibration] | None
+    scores, origin = read_scores(path), read_provenance(path)
+    known, warnings = known_in_file(scores, origin, path)
+    if scores.unscored:
+        pairs = counted(scores.unscored, "pair")
+        warnings.append(f"{path}: left out: {pairs} without a score or a label")
     if folder:
-        result, (alignment, category) = read_result(folder / RESULT), read_alignment(folder)
-        decisions, verify_point = [_decide_by_fold(scores, result, folder)], None
-        calibration = {fold.fold: fold.calibration for fold in result.folds}
+        result = read_result(folder / RESULT)
+        decisions = [_decide_by_fold(scores, result, folder)]
+        curves = {fold.fold: fold.calibration for fold in result.folds}
         done, total = len(set(scores.fold.tolist())), result.folds_in_all
         if total not in (None, done):
             warnings.append(f"{folder}: {done} of {total} folds are done; View 2 needs all")
     else:
-        decisions, verify_point = _decisions_of_file(scores, known_by)
-        calibration = known_by.calibration if known_by else None
+        points = []
+        if origin and origin.threshold is not None and origin.operating_point != BALANCED:
+            name = origin.operating_point or GIVEN
+            points = [OperatingPoint(origin.threshold, name, origin.max_fmr)]
+        decisions, curves = _decide(scores, origin, points), _curves(scores, origin)
     measured = _measure(
+        source, scores, origin, decisions, curves, groups, pairs_with_known_people=known
+    )
+    return replace(measured, warnings=warnings)
+
+
+def measure_model(
+    source: ScoreSource,
+    model: Model,
+    selection: PairSelection,
+    scores: ScoreTable,
+    groups: PeopleGroups | None = None,
+    **about: Any,
+) -> Measurement:
+    """Measure the scores that a bundle or an external embedder gave to pairs of photos.
+
+    Args:
+        source: Name and path of the model.
+        model: Its threshold and calibration are used where it has them, but not on View 2;
+            otherwise parts of the pairs set them for the others.
+        selection: The pairs.
+        scores: Their scores.
+        groups: Groups of people, to measure the errors within them.
+        **about: What else the summary says.
+
+    Raises:
+        NotEnough: A class is missing or too rare.
+    """
+    protocol, point = selection.protocol or None, operating_point(model)
+    origin = provenance_of(model, source.path, selection.source, point, protocol=protocol)
+    points = [one for one in model.thresholds if one.threshold is not None]
+    points.sort(key=lambda one: one.threshold or 0)
+    if protocol == "view2":  # nothing of its own decides there
+        own = ("operating_point", "threshold", "max_fmr", "balanced_threshold", "calibration")
+        origin, points = msgspec.structs.replace(origin, **dict.fromkeys(own)), []
+    return _measure(
         source,
         scores,
-        decisions,
-        calibration,
-        verify_point,
-        by_cluster=known_by is None or known_by.embedder_sha256 is not None,
-        groups=groups,
-        pairs=known_by.pairs if known_by else path.name,
-        scored_by=known_by.model if known_by else None,
-        pairs_with_known_people=known,
-        alignment=alignment,
-        category=category,
+        origin,
+        _decide(scores, origin, points),
+        _curves(scores, origin),
+        groups,
+        people_left_out=selection.people_left_out,
+        model=model.model,
+        **about,
     )
-    warnings += measured.warnings
-    return replace(measured, provenance=known_by, warnings=warnings)
 
 
 def _decide_by_fold(scores: ScoreTable, result: CrossvalResult, folder: Path) -> Decisions:
@@ -160,109 +167,53 @@ def _decide_by_fold(scores: ScoreTable, result: CrossvalResult, folder: Path) ->
     return decide_at(scores.score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)
 
 
-def _decisions_of_file(
-    scores: ScoreTable, known_by: Provenance | None
-) -> tuple[list[Decisions], str | None]:
-    """Return what decides the pairs of a file, and the point with which `verify` decides."""
-    genuine, score, fold = scores.genuine, scores.score, scores.fold
-    name, cut = (known_by.operating_point, known_by.threshold) if known_by else (None, None)
-    balanced = known_by.balanced_threshold if known_by else None
-    decided = decide(genuine, score, balanced, fold)
-    if known_by is None or cut is None or name == BALANCED:
-        return [decided], name if name == BALANCED else None
-    point = OperatingPoint(cut, name or GIVEN, known_by.max_fmr)
-    return [decided, decide_at(score, point)], point.name
+def _decide(
+    scores: ScoreTable, origin: Provenance | None, points: Sequence[OperatingPoint]
+) -> list[Decisions]:
+    """Return the decisions at the balanced threshold of a model, if any, then at its points."""
+    balanced = origin.balanced_threshold if origin else None
+    first = decide(scores.genuine, scores.score, balanced, scores.fold)
+    return [first, *(decide_at(scores.score, point) for point in points)]
 
 
-def measure_model(
-    source: ScoreSource,
-    model: Model,
-    selection: PairSelection,
-    scored: ScoredPairs,
-    known_pairs: int | None,
-    groups: PeopleGroups | None = None,
-    identification: IdentificationFigures | None = None,
-    faces: FittingFaces = MOST_PROMINENT,
-) -> Measurement:
-    """Measure the scores that a bundle or an external embedder gave to pairs of photos.
-
-    Args:
-        source: Name and path of the model.
-        model: Its threshold and calibration are used where it has them, but not on View 2;
-            otherwise parts of the pairs set them for the others.
-        selection: The pairs.
-        scored: Their scores.
-        known_pairs: How many of them show people that the model knows; None where not known.
-        groups: Groups of people, to measure the errors within them.
-        identification: How well it identifies people, where that was measured.
-        faces: Which face of each photo was used.
-
-    Raises:
-        NotEnough: A class is missing or too rare.
-    """
-    scores = scored.table()
-    from_model = None if selection.protocol == "view2" else model
-    own = from_model.threshold if from_model else None
-    decisions = [decide(scores.genuine, scores.score, own, scores.fold)]
-    promises = [one for one in model.thresholds if from_model and one.threshold is not None]
-    promises.sort(key=lambda one: one.threshold or 0)
-    decisions += [decide_at(scores.score, promise) for promise in promises]
-    point = operating_point(model)
-    measured = _measure(
-        source,
-        scores,
-        decisions,
-        from_model.calibration if from_model else None,
-        point.name if own is not None else None,
-        groups=groups,
-        pairs=selection.source,
-        scored_by=source.path,
-        pairs_with_known_people=known_pairs,
-        people_left_out=selection.people_left_out,
-        photos_left_out=selection.photos_left_out,
-        pairs_left_out=selection.pairs_left_out,
-        other_faces=len(faces.chosen),
-        alignment=model.alignment,
-        category=category_of(model, selection),
-        model=model.model,
-        identification=identification,
-    )
-    made_by = provenance_of(
-        model, source.path, selection.source, point, protocol=selection.protocol or None
-    )
-    if from_model is None:  # nothing of its own decides on View 2
-        made_by = msgspec.structs.replace(
-            made_by, threshold=None, balanced_threshold=None, calibration=None
-        )
-    return replace(measured, provenance=made_by)
+def _curves(scores: ScoreTable, origin: Provenance | None) -> dict[int, Calibration]:
+    """Return the calibration of a model for every fold; none where it has none."""
+    if origin is None or origin.calibration is None:
+        return {}
+    return dict.fromkeys(np.unique(scores.fold).tolist(), origin.calibration)
 
 
 def _measure(
     source: ScoreSource,
     scores: ScoreTable,
+    origin: Provenance | None,
     decisions: Sequence[Decisions],
-    calibration: Calibration | Mapping[int, Calibration] | None = None,
-    verify_point: str | None = None,
-    *,
-    by_cluster: bool = True,
-    groups: PeopleGroups | None = None,
+    curves: Mapping[int, Calibration],
+    groups: PeopleGroups | None,
     **about: Any,
 ) -> Measurement:
-    """Compute the figures of decided pairs; without a calibration, one is fitted here.
+    """Compute the figures of decided pairs.
 
     Args:
         source: Of the scores.
         scores: The pairs.
+        origin: What made the scores, if that is known.
         decisions: How they are decided, and at the verifier's other operating points.
-        calibration: Of the verifier, if it has one.
-        verify_point: Name of the operating point with which `verify` decides.
-        by_cluster: Whether one network clustered all photos, so that clusters can be compared.
+        curves: The calibration of each fold; without any, one is fitted here.
         groups: The user's groups.
         **about: What else the summary says.
     """
     genuine, score, cluster = scores.genuine, scores.score, scores.cluster
-    probability = _calibrated(scores, calibration)
-    alike = lookalikes_of(calibration, genuine, cluster)
+    probability = None
+    if curves:
+        probability = np.empty(len(scores))
+        for number, curve in curves.items():
+            members = scores.fold == number
+            probability[members] = curve.probability(score[members])
+    # A probability is judged on such strangers as its curves were fitted to.
+    judged_alike = all(curve.lookalikes for curve in curves.values())
+    alike = lookalikes(genuine, cluster) if judged_alike else None
+    decided, verify_point = decisions[0], origin.operating_point if origin else None
     summary = summarise(
         genuine,
         score,
@@ -276,34 +227,27 @@ def _measure(
     if probability is None:
         with suppress(NotEnough):
             probability = cross_fitted_probability(genuine, score, scores.fold, alike)
-    decided = decisions[0]
     default = next((one for one in decisions if one.point.name == verify_point), decided)
-    clusters = cluster_errors(
-        cluster if by_cluster else None, genuine, default.accepted, scores.people
+    if origin and origin.embedder_sha256 is None:  # several networks: their clusters differ
+        cluster = None
+    summary = replace(
+        summary,
+        pairs=origin.pairs if origin else Path(source.path).name,
+        scored_by=origin.model if origin else None,
+        alignment=origin.alignment if origin else None,
+        clusters=cluster_errors(cluster, genuine, default.accepted, scores.people),
+        groups=group_errors(groups, scores, default.accepted) if groups else {},
+        **about,
     )
-    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
     return Measurement(
         name=source.name,
         source=source.path,
         scores=scores,
-        summary=replace(summary, clusters=clusters, groups=rows, **about),
+        summary=summary,
         decided=decided,
         by_default=default,
         probability=probability,
-        refitted=calibration is None,
+        refitted=not curves,
         lookalike=alike,
-        warnings=warnings,
+        provenance=origin,
     )
-
-
-def _calibrated(
-    scores: ScoreTable, calibration: Calibration | Mapping[int, Calibration] | None
-) -> Floats | None:
-    """Return the probability of each pair, float64[N]; folds may have their own calibration."""
-    if not isinstance(calibration, Mapping):
-        return None if calibration is None else calibration.probability(scores.score)
-    probability = np.empty(len(scores))
-    for number, curve in calibration.items():
-        members = scores.fold == number
-        probability[members] = curve.probability(scores.score[members])
-    return probability

@@ -131,23 +131,9 @@ def score_pairs(
         for chunk in (pairs.where(slice(at, at + CHUNK)) for at in range(0, len(pairs), CHUNK))
     ]
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
-    cluster = cluster_pairs(embeddings, person, pairs)
-    heap = FaceHeap(embeddings[known], person[known])
+    cluster = pair_clusters(find_clusters(embeddings, person), pairs.left, pairs.right)
+    heap = FaceHeap(embeddings[known], person[known], verifier.bundle.cohort)
     return ScoredPairs(index, pairs, scores, cluster, embeddings, (heap,))
-
-
-def cluster_pairs(
-    embeddings: npt.NDArray[np.float32], person: Ints, pairs: PairList
-) -> Clusters | None:
-    """Return the cluster of both photos of each pair, 0 where theirs differ; see `find_clusters`.
-
-    Args:
-        embeddings: float32[photos, D], NaN for photos that are in no pair.
-        person: int64[photos].
-        pairs: The pairs.
-    """
-    clusters = find_clusters(embeddings, person)
-    return None if clusters is None else pair_clusters(clusters, pairs.left, pairs.right)
 
 
 def embed_images(

@@ -1,7 +1,7 @@
 """Which pairs verifiers are measured on."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +13,12 @@ from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
-from facepairs.verification.loading import Model, model_name
+from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
-OUTSIDE_LABELS = "labelled outside data"
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
-CATEGORIES = {
-    "lfw-frame": "no outside data, if the photos are LFW's own",
-    "landmarks-5": "label-free outside data",
-}
-"""LFW's category of a verifier that learned from LFW alone, by its alignment: a detector of
-landmarks was trained on other photos, without identities. Whether photos that are taken as they are
-were framed with such a detector cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +30,6 @@ class PairSelection:
         pairs: The pairs.
         source: Where they come from: a protocol or a file.
         protocol: Its name, "" for the pairs of a CSV file.
-        photos_left_out: Photos that cannot be used.
-        pairs_left_out: Pairs with such photos, no longer in `pairs`.
         people_left_out: People on whom a model was trained or calibrated.
     """
 
@@ -47,19 +37,7 @@ class PairSelection:
     pairs: PairList
     source: str
     protocol: str
-    photos_left_out: int = 0
-    pairs_left_out: int = 0
     people_left_out: int = 0
-
-    def without_photos(self, unusable: Collection[int]) -> "PairSelection":
-        """Return the selection without the pairs that show some images, by number."""
-        pairs = self.pairs.where(self.pairs.show_none_of(unusable))
-        return replace(
-            self,
-            pairs=pairs,
-            photos_left_out=len(unusable),
-            pairs_left_out=len(self.pairs) - len(pairs),
-        )
 
 
 def choose_pairs(
@@ -96,17 +74,10 @@ def choose_pairs(
     people = np.flatnonzero(~known)
     try:
         pairs = distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
-    except NotEnough as error:
-        if not len(people):
-            names = " or ".join(model_name(model) for model in models)
-            raise NotEnough(
-                f"{names} was trained or calibrated on all {len(known):,} people in {data}; "
-                "measure on other people, or list the pairs",
-                "pairs",
-            ) from None
+    except NotEnough:
         raise NotEnough(
-            f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured: "
-            f"{error.message}; measure on a folder of other people, or list the pairs",
+            f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured, "
+            "too few for genuine and impostor pairs; measure on other people, or list the pairs",
             "pairs",
         ) from None
     if all(model.kind == "embedding" for model in models):
@@ -131,20 +102,3 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
             f"protocol {protocol!r} is unknown; use one of {', '.join(known)}", "protocol"
         )
     return protocol
-
-
-def category_of(model: Model, selection: PairSelection) -> str | None:
-    """Return LFW's category of a verifier, where it is known for the protocol of the pairs.
-
-    It is not known of a training that began from another bundle, nor of external embedders whose
-    TOML does not say on what they were trained.
-    """
-    if selection.protocol not in LISTS:
-        return None
-    if not isinstance(model, Bundle):
-        return OUTSIDE_LABELS if model.training_data else None
-    if model.training.data:
-        return OUTSIDE_LABELS
-    if model.training.init is not None or model.training.protocol != selection.protocol:
-        return None
-    return CATEGORIES.get(model.alignment)

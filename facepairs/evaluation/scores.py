@@ -11,7 +11,7 @@ import csv
 import math
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +21,9 @@ import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
-from facepairs.errors import BadData, NotEnough
+from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
-from facepairs.support.words import counted
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
-from facepairs.verification.score_list import SAME_CONTENT
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
 CLUSTER = "cluster"
@@ -44,7 +42,6 @@ class ScoreTable:
             clusters are not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
-        copies: Number of pairs of a photo and itself or a copy, as far as the file tells.
     """
 
     left: Sequence[str]
@@ -54,7 +51,6 @@ class ScoreTable:
     score: npt.NDArray[np.float64]
     cluster: npt.NDArray[np.int16] | None = None
     unscored: int = 0
-    copies: int = 0
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -84,18 +80,6 @@ class ScoreTable:
             return None
         return left, right
 
-    def limits(self) -> list[str]:
-        """Return what limits figures of these pairs, one line each."""
-        lines = []
-        if self.unscored:
-            lines.append(f"left out: {counted(self.unscored, 'pair')} without a score or a label")
-        if self.copies:
-            lines.append(
-                f"{counted(self.copies, 'pair')} of a photo and itself or a copy: that they match "
-                "says nothing, so errors look rarer than they are"
-            )
-        return lines
-
 
 def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:
     """Write a scores file, completely or not at all; `read_scores` reads the same values back.
@@ -106,8 +90,7 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
         provenance: Where they come from, to be written beside them; None if that is not known.
 
     Raises:
-        BadData: A score is not finite, a fold is negative, a name is not valid Unicode, or the file
-            cannot be written.
+        BadData: A score is not finite, a name is not valid Unicode, or the file cannot be written.
     """
     score = np.asarray(scores.score, np.float64)
     bad = np.flatnonzero(~np.isfinite(score))
@@ -116,8 +99,6 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
             f"cannot write {path}: the score of pair {bad[0]} is {score[bad[0]]}, not a finite "
             "number; check the model that made it"
         )
-    if len(scores) and int(scores.fold.min()) < 0:
-        raise BadData(f"cannot write {path}: fold {scores.fold.min()} is not from 0 up")
     # Python numbers: `csv` writes the repr of a float, which reads back exactly
     columns: list[Iterable[object]] = [scores.left, scores.right]
     columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]
@@ -152,7 +133,7 @@ def read_scores(path: Path) -> ScoreTable:
     genuine = bytearray()
     fold, cluster = array("h"), array("h")
     score = array("d")
-    unscored = copies = 0
+    unscored = 0
     clustered = False
     for line, row in csv_rows(path, ("genuine", "score")):
         if row.get("error", "").strip() or not row["genuine"].strip():
@@ -166,17 +147,10 @@ def read_scores(path: Path) -> ScoreTable:
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         clustered |= CLUSTER in row
-        copies += _is_copy(row)
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
         raise BadData(f"{path}: no pair with a label and a score below the header")
-    if unscored and len(set(genuine)) == 1:
-        pairs = counted(unscored, "pair")
-        raise NotEnough(
-            f"{path}: {pairs} without a score or a label, and the rest is of one class; see its "
-            "columns genuine and error"
-        )
     return ScoreTable(
         sides["left"],
         sides["right"],
@@ -185,15 +159,7 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(score, np.float64),
         np.frombuffer(cluster, np.int16) if clustered else None,
         unscored,
-        copies,
     )
-
-
-def _is_copy(row: Mapping[str, str]) -> bool:
-    """Return whether a row names one photo twice, or `score` found two copies of one."""
-    left = row.get("left", "")
-    same = bool(left) and left == row.get("right", "")
-    return same or SAME_CONTENT in row.get("left_hints", "").split()
 
 
 def _score(cell: str) -> float:

@@ -5,7 +5,6 @@ whom a model was trained or calibrated are found here: its figures would be too 
 """
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -17,12 +16,11 @@ from facepairs.bundles.bundle import DEFAULT, Bundle
 from facepairs.bundles.identities import hashed_in
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.bundles.measured import Calibration
-from facepairs.config import read_table
 from facepairs.data.pairs import person_name
-from facepairs.errors import BadConfig, BadData, FacepairsError
-from facepairs.evaluation.protocols import CATEGORIES, LISTS, OUTSIDE_LABELS, PairSelection
+from facepairs.errors import BadConfig, BadData
+from facepairs.evaluation.protocols import LISTS, PairSelection
 from facepairs.evaluation.scores import ScoreTable
-from facepairs.images.crop import ALIGNMENTS
+from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.embedder import is_embedder
 from facepairs.verification.loading import Model
@@ -52,27 +50,25 @@ def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
 
     Raises:
         BadConfig: The words do not fit together.
+        BadData: There is no such folder.
     """
-    kinds = [_kind(word) for word in words]
-    data = Path(words[-1]) if words and kinds[-1] is None else None
-    named = list(zip(words, kinds, strict=True))[: len(words) - (data is not None)]
-    found: list[tuple[Kind, str]] = []
-    for word, kind in named:
-        if kind == "view2":
-            found += [("view2", str(folder)) for folder in _method_folders(Path(word))]
-        else:
-            found.append((kind or "model", word))  # opening the model explains what is wrong
-    verifiers = sum(kind == "model" for kind, _ in found)
+    data = Path(words[-1]) if words and _kind(words[-1]) is None else None
+    if data is not None and not data.is_dir():
+        refuse_url(words[-1])
+        raise BadData(f"{data}: no such folder, nor anything else that can be measured")
+    found: list[ScoreSource] = []
+    for word in words[: len(words) - (data is not None)]:
+        kind = _kind(word) or "model"  # opening the model explains what is wrong
+        folders = _method_folders(Path(word)) if kind == "view2" else [word]
+        found += [ScoreSource(kind, str(path), _short_name(Path(path))) for path in folders]
     if not found:
         folder = f"{data}: give" if data else "give"
         raise BadConfig(f"{folder} a verifier and a folder of photos, or a scores file alone")
-    if verifiers and data is None:
+    if data is None and any(source.kind == "model" for source in found):
         raise BadConfig("give the folder of photos after the bundle")
-    names = _unique_names([path for _, path in found])
-    sources = [
-        ScoreSource(kind, path, name) for (kind, path), name in zip(found, names, strict=True)
-    ]
-    return sources, data
+    if len({source.name for source in found}) < len(found):
+        found = [source._replace(name=source.path) for source in found]
+    return found, data
 
 
 def _kind(word: str) -> Kind | None:
@@ -93,20 +89,8 @@ def _method_folders(folder: Path) -> list[Path]:
     )
 
 
-def _unique_names(paths: Sequence[str]) -> list[str]:
-    """Name each source by the end of its path; by all of it, or a number, where names are equal."""
-    names = [_short_name(Path(path)) for path in paths]
-    if len(set(names)) < len(names):
-        names = list(paths)
-    seen: Counter[str] = Counter()
-    for place, name in enumerate(names):
-        seen[name] += 1
-        if seen[name] > 1:
-            names[place] = f"{name} ({seen[name]})"
-    return names
-
-
 def _short_name(path: Path) -> str:
+    """Return the end of a path that tells verifiers apart."""
     parent = path.absolute().parent.name
     if path.name in ("bundle", SCORES) and parent:
         return parent
@@ -141,16 +125,6 @@ def read_result(path: Path) -> CrossvalResult:
     except (OSError, ValueError, RecursionError) as error:
         raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
     return validate(values, CrossvalResult, str(path), BadData, advice)
-
-
-def read_alignment(folder: Path) -> tuple[str | None, str | None]:
-    """Return the alignment and LFW's category of a run; None where it does not record them."""
-    try:
-        train = read_table(folder / "config.toml")
-        alignment = ALIGNMENTS[train["align"]]
-        return alignment, OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
-    except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
-        return None, None
 
 
 def known_in_selection(model: Model, path: str, selection: PairSelection) -> Known:

@@ -73,7 +73,6 @@ class Summary:
             on these very pairs, and the errors there. The true accept rate (TAR) is 1 - FNMR.
         ece: Expected calibration error at equal priors; where it is known which strangers look
             alike, they are half of the strangers. None without probabilities.
-        category: LFW's category by the data that the verifier learned from, where it is known.
         pairs: Where the pairs come from: a protocol or a file.
         scored_by: What made the scores: path of a verifier, or of a run; None for scores of unknown
             origin.
@@ -107,7 +106,6 @@ class Summary:
     eer: float
     tar_at_far: dict[str, OperatingPoint]
     ece: float | None
-    category: str | None = None
     pairs: str = ""
     scored_by: str | None = None
     people: int | None = None

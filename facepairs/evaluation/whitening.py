@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.embedding_map import EmbeddingMap
+from facepairs.evaluation.error_rates import find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.curves import share_below
-from facepairs.evaluation.pair_scores import FaceHeap, ScoredPairs, cluster_pairs
+from facepairs.evaluation.pair_scores import FaceHeap, ScoredPairs
 
 # Chosen on drawn faces: with 20 people AUC .930 at .1, .937 at .3 and .5, .929 at .8 (.862 without
 # the map), with 140 people .941, .943, .941 and .931.
@@ -74,7 +75,8 @@ def whiten(scored: ScoredPairs) -> Whitened | None:
     fitted = fit_map(rows[usable], person[usable])
     mapped = np.full_like(rows, np.nan)
     mapped[usable] = fitted(rows[usable])
-    cluster = cluster_pairs(mapped, person, scored.pairs)
+    clusters = find_clusters(mapped, person)
+    cluster = pair_clusters(clusters, scored.pairs.left, scored.pairs.right)
     result = replace(scored, score=score, cluster=cluster, embeddings=mapped, heaps=heaps)
     return Whitened(fitted, result, float(after.mean()), float(before.mean()))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from facepairs.errors import MissingExtra
 
-MEASURE = ("jinja2", "matplotlib", "pandas", "sklearn", "tomli_w")
+MEASURE = ("jinja2", "matplotlib", "sklearn", "tomli_w")
 EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.toml
     "measure": MEASURE,
     "train": (*MEASURE, "cv2", "keras", "onnx", "tensorboard", "tensorflow", "tf2onnx"),

@@ -40,7 +40,8 @@ def _cpu_model() -> str:
     )
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the installed versions of the packages that decide what is measured."""
     versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -56,5 +57,5 @@ def describe() -> dict[str, Any]:
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "os": platform.platform(),
         "python": platform.python_version(),
-        "versions": _versions(),
+        "versions": package_versions(),
     }

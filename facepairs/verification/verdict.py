@@ -48,7 +48,7 @@ class Verdict:
     ) -> "Verdict":
         """Return what a model's score means: does it reach a threshold, and its probability."""
         calibration = model.calibration
-        probability = calibration.probability(score, prior) if calibration else None
+        probability = float(calibration.probability(score, prior)) if calibration else None
         same = None if point.threshold is None else score >= point.threshold
         return cls(same, probability, score, point, prior, left, right)
 

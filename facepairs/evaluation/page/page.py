@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import html
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,19 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.data.pairs import person_name
-from facepairs.errors import BadData, BadImage
+from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.report.style import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
-from facepairs.evaluation.report.tables import provenance_text
-from facepairs.evaluation.report.verifier_tables import (
+from facepairs.evaluation.report.tables import (
     accuracy_label,
     accuracy_note,
     error_rates,
 )
-from facepairs.evaluation.scores import ScoreTable
 from facepairs.faces.align import crop_known
 from facepairs.faces.inspection import inspect_content
 from facepairs.faces.photo_cache import photo_cache
@@ -32,7 +28,7 @@ from facepairs.support.atomic import atomic_file
 from facepairs.support.html import data_url
 
 TEMPLATES = Path(__file__).parent
-SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
+SHOWN = 8  # wrong pairs of each kind, for every verifier
 WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
 QUALITY = 80
 KINDS = {
@@ -60,7 +56,7 @@ def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool 
         pictures: Whether photos of wrong pairs go into the page.
 
     Raises:
-        BadData: It cannot be written, or the folder of photos has none of those in the scores.
+        BadData: It cannot be written.
     """
     text = render_page(evaluation, command, pictures)
     with atomic_file(page) as handle:
@@ -80,64 +76,39 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
     )
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
-    photos = find_photos(evaluation.data, found[0].scores) if pictures else None
-    most = SHOWN_OF_SEVERAL if len(found) > 1 else SHOWN_OF_ONE
+    photos = evaluation.data if pictures else None
+    place = Path(evaluation.summary.pairs).name  # a protocol, or a file
+    if evaluation.data and evaluation.selection and evaluation.selection.protocol == "heldout":
+        place = evaluation.data.resolve().name
     history = tables["history"]
     tables["history"] = replace(history, rows=[[cell("Command"), cell(command)], *history.rows])
     return environment.get_template("page.html").render(
         evaluation=evaluation,
-        title=f"{_joined([one.name for one in found])} on {_dataset(evaluation)}",
+        title=f"{', '.join(one.name for one in found)} on {place}",
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-        render_figure=_render_figure,
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
-        origins=[f"{one.name}: scores {provenance_text(one)}" for one in found],
         created=history.rows[0][1].text,
         people=found[0].summary.people,
         tables=tables,
         figures=evaluation.figures(),
-        worst=[worst_pairs(one, photos, most) for one in found],
+        worst=[worst_pairs(one, photos) for one in found],
     )
-
-
-def _dataset(evaluation: Evaluation) -> str:
-    """Return a name of what was measured on: a folder of photos, and where its pairs come from."""
-    pairs = Path(evaluation.summary.pairs).name  # a protocol, or a file
-    if evaluation.data is None or evaluation.selection is None:
-        return pairs
-    folder = evaluation.data.resolve().name
-    return folder if evaluation.selection.protocol == "heldout" else f"{folder}, {pairs}"
-
-
-def _joined(names: list[str]) -> str:
-    """Return names as "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _render_figure(figure: Figure) -> str:
-    """Return a figure as SVG; matplotlib escapes the text in it, and the label is escaped here."""
-    label = html.escape(f"{figure.title}. {figure.caption}")
-    return inline_svg(figure.figure, figure.key, label)
 
 
 def _headlines(one: Measurement) -> list[Headline]:
     """Return the accuracy and the errors of a verifier."""
     summary, point = one.summary, one.summary.default_point
     label, accuracy = accuracy_label(summary).lower(), summary.balanced_accuracy
-    measured_at, decided = [], []
-    if point is not summary.point:
-        measured_at, decided = [summary.point.label], [f"as verify decides ({point.label})"]
-    first = [accuracy_note(summary), *measured_at]
-    return [
-        Headline(label, share(accuracy), first, accuracy.value),
-        *(
-            Headline(name, share(rate), [f"95 % interval {interval(rate)}", *decided], rate.value)
-            for name, rate in error_rates(point.errors).items()
-            if rate is not None
-        ),
-    ]
+    first = [accuracy_note(summary), summary.point.label]
+    cards = [Headline(label, share(accuracy), first, accuracy.value)]
+    for name, rate in error_rates(point.errors).items():
+        if rate is not None:
+            notes = [f"95 % interval {interval(rate)}", f"as verify decides ({point.label})"]
+            cards.append(Headline(name, share(rate), notes, rate.value))
+    return cards
 
 
 class Side(NamedTuple):
@@ -157,14 +128,13 @@ class WrongPair(NamedTuple):
 
 
 def worst_pairs(
-    one: Measurement, photos: dict[str, Path] | None, most: int
+    one: Measurement, photos: Path | None
 ) -> list[tuple[str, str, str, list[WrongPair]]]:
     """Return the pairs that `verify` decides most wrongly; none where photos have no names.
 
     Args:
         one: The measurement.
-        photos: Files of the photos by name; None for no pictures.
-        most: How many pairs of each kind there are at most.
+        photos: The folder of photos; None for no pictures.
 
     Returns:
         Key, title, explanation and pairs of each kind.
@@ -174,18 +144,16 @@ def worst_pairs(
     return [
         (kind, title, f"{note} (threshold: {one.by_default.point.label})", found)
         for kind, (title, note) in KINDS.items()
-        if one.scores.has_names and (found := _worst(one, wrong[kind], photos, most))
+        if one.scores.has_names and (found := _worst(one, wrong[kind], photos))
     ]
 
 
-def _worst(
-    one: Measurement, wrong: Bools, photos: dict[str, Path] | None, most: int
-) -> list[WrongPair]:
+def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPair]:
     """Return the wrong pairs that are farthest from their threshold."""
     scores, threshold, places = one.scores, one.by_default.by_pair, np.flatnonzero(wrong)
     distance = np.abs(scores.score - threshold)[places]
     pairs = []
-    for k in places[np.argsort(-distance, kind="stable")][:most].tolist():
+    for k in places[np.argsort(-distance, kind="stable")][:SHOWN].tolist():
         text = f"score {scores.score[k]:.3f}, threshold {threshold[k]:.3f}"
         if one.probability is not None:
             text += f", probability {one.probability[k]:.3f}"
@@ -196,38 +164,20 @@ def _worst(
     return pairs
 
 
-def _side(name: str, photos: dict[str, Path] | None, aligned: bool) -> Side:
-    path = None if photos is None else photos.get(name)
+def _side(name: str, photos: Path | None, aligned: bool) -> Side:
+    path = None if photos is None else find_photo(photos, name)
     picture = None if path is None else photo_url(path, aligned)
     return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
 
 
-def find_photos(data: Path | None, scores: ScoreTable) -> dict[str, Path] | None:
-    """Find the photos of scored pairs, by name; None without a folder, or without names.
+def find_photo(data: Path, name: str) -> Path | None:
+    """Return the file of a name in the scores, or None where there is none below the folder.
 
-    A name that leads out of the folder is left out: a scores file from elsewhere must not bring
-    other files of this machine into a report.
-
-    Raises:
-        BadData: The folder, or every photo, is missing.
+    A name that leads out of the folder has none: a scores file from elsewhere must not bring other
+    files of this machine into a report.
     """
-    if data is None or not scores.has_names:
-        return None
-    if not data.is_dir():
-        raise BadData(f"{data}: no such folder; give the one that the scores' names are below")
-    root, names = data.resolve(), sorted({*scores.left, *scores.right})
-    found = {name: path for name in names if (path := _find(root, name)) is not None}
-    if not found:
-        raise BadData(
-            f"{data}: holds none of the photos that the scores name, such as {names[0]}; give the "
-            "folder that these names are below"
-        )
-    return found
-
-
-def _find(root: Path, name: str) -> Path | None:
-    """Return the file of a name, or None where there is none below the folder."""
     try:
+        root = data.resolve()
         path = root / name.replace("\\", "/")
         inside = root in path.parents and ".." not in path.parts
         return path if inside and path.resolve().is_file() else None

@@ -1,36 +1,109 @@
-"""Every figure of an evaluation: page and notebook show them."""
+"""Every figure of an evaluation: page and notebook show them. Text is legible on a phone."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import base64
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.reliability import reliability_curve
-from facepairs.evaluation.report import style
-from facepairs.evaluation.report.style import Figure, new_figure
 from facepairs.evaluation.report.table import percent
-from facepairs.evaluation.report.verifier_tables import thresholds_of
+from facepairs.evaluation.report.tables import thresholds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 BINS = 50  # of a histogram
 HIGH = 0.9  # end of the DET curve's axes
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
-MARKS = ("o", "D", "s", "^", "v", "P")  # by operating point
+INK, SOFT, LINE, PAPER = "#17212b", "#566472", "#d3dae1", "#fefefe"
+SERIES = ("#0b62a8", "#c2410c", "#00795a", "#a2397d", "#7a6100", "#5b4bb7")  # contrast 3 or more
+GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
+DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
+WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points: on a phone a point is about a pixel
+LONGEST_NAME = 22
+DOTTED: dict[str, Any] = {"color": SOFT, "linestyle": ":", "linewidth": 1.2}
+
 LEGEND: dict[str, Any] = {
     "frameon": True,
-    "facecolor": style.PAPER,
+    "facecolor": PAPER,
     "edgecolor": "none",
     "framealpha": 0.85,
 }
+SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",  # text, of a font of the reader's machine
+    "svg.hashsalt": "facepairs",
+    "text.parse_math": False,  # a dollar sign in a name must not start a formula
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9.2,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "lines.linewidth": 1.9,
+    "figure.facecolor": "none",
+}
+
+
+class Figure(NamedTuple):
+    """A figure, its title, and a sentence on how to read it; `key` names files and elements."""
+
+    key: str
+    title: str
+    caption: str
+    figure: "Drawing"
+
+    def _repr_svg_(self) -> str:
+        """Return what a notebook shows: an SVG file; equal figures give equal text."""
+        with plot_style():
+            out = BytesIO()
+            self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        return out.getvalue().decode("utf-8")
+
+    def data_url(self) -> str:
+        """Return the address of an image that a page shows."""
+        data = base64.b64encode(self._repr_svg_().encode()).decode("ascii")
+        return f"data:image/svg+xml;base64,{data}"
+
+
+@contextmanager
+def plot_style() -> Iterator[None]:
+    """Apply the style, without warnings about names in scripts that the font lacks."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(cast(Any, SETTINGS)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def new_figure(height_in: float = HEIGHT_IN) -> "tuple[Drawing, Axes]":
+    """Return a new figure and its axes."""
+    from matplotlib.figure import Figure as Drawing
+
+    figure = Drawing(figsize=(WIDTH_IN, height_in), layout="constrained")
+    return figure, figure.subplots()
 
 
 def evaluation_figures(found: Sequence[Measurement]) -> list[Figure]:
     """Draw the figures that have data: of all verifiers together, then of each."""
-    with style.plot_style():
+    with plot_style():
         figures = [_roc(found), _det(found)]
         for place, one in enumerate(found, 1):
             figures.append(_histogram(one, place))
@@ -40,38 +113,20 @@ def evaluation_figures(found: Sequence[Measurement]) -> list[Figure]:
 
 
 def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None:
-    """Draw every verifier's curve: true accepts, or false rejects where rates are cut at `low`."""
+    """Draw every verifier's curve, and a dot where it decides.
 
+    The curve is of true accepts, or of false rejects where rates are cut at `low`.
+    """
     from sklearn.metrics import roc_curve
 
     for place, one in enumerate(found):
-        line, name = style.series(place), style.shorten_name(one.name)
+        line, name = series(place), shorten_name(one.name)
         fmr, tmr, _ = roc_curve(one.scores.genuine, one.scores.score, drop_intermediate=False)
         height = (1 - tmr).clip(low, 1 - low) if low else tmr
         axes.plot(fmr.clip(low, 1 - low), height, label=name, **line)
-    _draw_points(axes, found, low)
-
-
-def _draw_points(axes: "Axes", found: Sequence[Measurement], low: float) -> None:
-    """Mark every verifier's operating points; a mark has the same meaning for all of them."""
-    labels = dict.fromkeys(point.label for one in found for point in one.summary.operating_points)
-    marks = dict(zip(labels, MARKS, strict=False))
-    for place, one in enumerate(found):
-        look: dict[str, Any] = {"color": style.series(place)["color"], "edgecolors": style.PAPER}
-        for point in one.summary.operating_points:
-            if mark := marks.get(point.label):
-                fmr, fnmr = np.clip(error_values(point), low, HIGH if low else 1)
-                axes.scatter(
-                    fmr,
-                    fnmr if low else 1 - fnmr,
-                    s=58,
-                    zorder=3,
-                    clip_on=False,
-                    marker=mark,
-                    **look,
-                )
-    for label, mark in marks.items():
-        axes.plot([], [], mark, color=style.INK, markersize=6, label=label)
+        x, y = np.clip(error_values(one.summary.default_point), low, HIGH if low else 1)
+        look: dict[str, Any] = {"color": line["color"], "edgecolors": PAPER, "s": 58}
+        axes.scatter(x, y if low else 1 - y, zorder=3, clip_on=False, **look)
 
 
 def error_values(point: OperatingPoint) -> tuple[float, float]:
@@ -84,16 +139,16 @@ def error_values(point: OperatingPoint) -> tuple[float, float]:
 
 def _roc(found: Sequence[Measurement]) -> Figure:
     figure, axes = new_figure()
-    axes.plot([0, 1], [0, 1], **style.DOTTED)
+    axes.plot([0, 1], [0, 1], **DOTTED)
     _draw_curves(axes, found, 0.0)
     axes.set(xlim=(-0.01, 1), xlabel="strangers accepted (FMR)")
     axes.set(ylim=(0, 1.01), ylabel="genuine pairs accepted (1 - FNMR)")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(style.percent_tick)
+        axis.set_major_formatter(percent_tick)
     axes.legend(loc="lower right", **LEGEND)
     caption = (
-        "What every threshold does to both kinds of pairs; marks are the operating points. Up and "
-        "to the left is better. The dotted line is guessing."
+        "What every threshold does to both kinds of pairs; a dot is where the verifier decides. Up "
+        "and to the left is better. The dotted line is guessing."
     )
     return Figure("roc", "ROC curve", caption, figure)
 
@@ -109,7 +164,7 @@ def _det(found: Sequence[Measurement]) -> Figure:
     low, high = min(0.01, max(1e-6, 0.5 / found[0].summary.impostor_pairs)), HIGH
     axes.set_xscale("function", functions=(deviate, ndtr))
     axes.set_yscale("function", functions=(deviate, ndtr))
-    axes.plot([low, high], [low, high], **style.DOTTED)
+    axes.plot([low, high], [low, high], **DOTTED)
     _draw_curves(axes, found, low)
     ticks = [tick for tick in DET_TICKS if low <= tick <= high]
     for axis in (axes.xaxis, axes.yaxis):
@@ -126,13 +181,13 @@ def _det(found: Sequence[Measurement]) -> Figure:
 
 
 def _histogram(one: Measurement, place: int) -> Figure:
-    figure, axes = new_figure(height_in=style.HEIGHT_IN + 0.5)
+    figure, axes = new_figure(height_in=HEIGHT_IN + 0.5)
     genuine, score = one.scores.genuine, one.scores.score
     edges = np.histogram_bin_edges(score, BINS)
     tallest = 0.0
     for label, members, colour, dash in (
-        ("different people", ~genuine, style.IMPOSTOR, "--"),
-        ("same person", genuine, style.GENUINE, "-"),
+        ("different people", ~genuine, IMPOSTOR, "--"),
+        ("same person", genuine, GENUINE, "-"),
     ):
         shares = np.histogram(score[members], edges)[0] / members.sum()
         axes.stairs(shares, edges, fill=True, color=colour, alpha=0.28)
@@ -142,14 +197,14 @@ def _histogram(one: Measurement, place: int) -> Figure:
     axes.set_ylim(0, 1.04 * tallest)
     summary, points = one.summary, one.summary.operating_points
     shown = [point for point in points if point in (points[0], summary.default_point)]
-    for point, line in zip(shown, style.DASHES[1:], strict=False):
+    for point, line in zip(shown, DASHES[1:], strict=False):
         fmr, fnmr = (percent(rate).text for rate in error_values(point))
         text = f"{point.label}: {fmr} pass, {fnmr} missed"
         for at in thresholds_of(summary, point):
-            axes.axvline(at, color=style.INK, linestyle=line, linewidth=1.1, label=text)
+            axes.axvline(at, color=INK, linestyle=line, linewidth=1.1, label=text)
             text = ""
     axes.set(xlabel="score: higher is more alike", ylabel="share of the pairs")
-    axes.yaxis.set_major_formatter(style.percent_tick)
+    axes.yaxis.set_major_formatter(percent_tick)
     figure.legend(loc="outside upper left")
     caption = (
         "Pairs by score. A black line is a threshold, at which strangers pass and genuine pairs "
@@ -163,9 +218,9 @@ def _reliability(one: Measurement, place: int) -> Figure:
     assert one.probability is not None
     bins = reliability_curve(one.scores.genuine, one.probability, one.lookalike)
     x, y, sizes = bins.probability, bins.genuine_share, 18 + 60 * bins.weight / bins.weight.max()
-    axes.plot([0, 1], [0, 1], **style.DOTTED)
-    axes.plot(x, y, color=style.SERIES[0], linewidth=1.4)
-    axes.scatter(x, y, s=sizes, color=style.SERIES[0], edgecolors=style.PAPER, zorder=3)
+    axes.plot([0, 1], [0, 1], **DOTTED)
+    axes.plot(x, y, color=SERIES[0], linewidth=1.4)
+    axes.scatter(x, y, s=sizes, color=SERIES[0], edgecolors=PAPER, zorder=3)
     axes.set(xlim=(-0.02, 1.02), xlabel="probability of the same person, at equal priors")
     axes.set(ylim=(-0.02, 1.02), ylabel="share of genuine pairs")
     axes.text(
@@ -181,3 +236,19 @@ def _reliability(one: Measurement, place: int) -> Figure:
         f"are equal. {weights}. Probability: {source}."
     )
     return Figure(f"reliability-{place}", "Reliability of the probability", caption, figure)
+
+
+def series(place: int) -> dict[str, Any]:
+    """Return colour and dashes of the line at a place, from 0."""
+    return {"color": SERIES[place % len(SERIES)], "linestyle": DASHES[place % len(DASHES)]}
+
+
+def shorten_name(name: str) -> str:
+    """Return a name, cut to the space in a plot; a leading "_" would hide it."""
+    cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return f"\u200a{cut}" if cut.startswith("_") else cut
+
+
+def percent_tick(value: float, _: object) -> str:
+    """Return a share in percent; matplotlib calls this with a tick's value and place."""
+    return f"{round(100 * value, 4):g} %"

@@ -2,24 +2,40 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from facepairs.bundles.rates import Rate
+from facepairs.bundles.rates import Errors, OperatingPoint, Rate
+from facepairs.evaluation.decisions import ThresholdFrom
+from facepairs.evaluation.error_rates import is_small, pair_counts
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
 from facepairs.evaluation.protocols import PairSelection
-from facepairs.evaluation.report.table import Cell, Table, facts_of, percent, share, table_of
-from facepairs.evaluation.report.verifier_tables import (
-    accuracy_label,
-    by_other_rule,
-    figure_rows,
-    verifier_tables,
+from facepairs.evaluation.report.table import (
+    Cell,
+    Table,
+    cell,
+    facts_of,
+    interval,
+    percent,
+    share,
+    table_of,
 )
-from facepairs.evaluation.summary import Summary
+from facepairs.evaluation.summary import Summary, wrong_pairs
 from facepairs.support.checksum import file_sha256
-from facepairs.support.machine import describe
+from facepairs.support.machine import package_versions
+from facepairs.support.words import counted
 from facepairs.version import __version__
 
+ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
+SOURCES = {
+    ThresholdFrom.MODEL: "the model's own",
+    ThresholdFrom.OTHER_FOLDS: "each fold's from the other folds, LFW's standard rule",
+    ThresholdFrom.OTHER_HALF: "each half's from the other half of the pairs",
+    ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
+}
+STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
+SET_BY = {"strangers": "these strangers", "gallery": "gallery identify"}
 VERIFIERS_NOTE = (
     "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both as verify "
     "decides, which may be stricter than the threshold of the accuracy. LFW's rule: with "
@@ -35,7 +51,7 @@ def evaluation_tables(
     selection: PairSelection | None,
     brief: bool = False,
 ) -> list[Table]:
-    """Return every table: of the comparison, of each verifier, of the pairs and of the making.
+    """Return every table: of the comparison, of each verifier, and of how they were made.
 
     Args:
         found: The verifiers.
@@ -52,9 +68,15 @@ def evaluation_tables(
             _differences_table(comparison),
         ]
     for place, one in enumerate(found, 1):
-        tables += verifier_tables(one, place, comparison is not None, brief)
+        own = [*_group_tables(one.summary), *_identification_tables(one.summary)]
+        if comparison is None or not brief:
+            own.insert(0, facts_of("figures", "All figures", figure_rows(one.summary)))
+        if not brief:
+            own += [_points_table(one.summary), _folds_table(one.summary)]
+        verifier = one.name if comparison is not None else ""
+        tables += [replace(it, key=f"{it.key}-{place}", verifier=verifier) for it in own]
     if not brief:
-        tables += [_data_table(found, data, selection), _history_table(found)]
+        tables.append(_history_table(found, data, selection))
     return [table for table in tables if table.rows]
 
 
@@ -124,41 +146,207 @@ def _difference(gap: Difference | None, is_share: bool = True) -> Cell | None:
     return Cell(f"{middle}{unit} ({low} to {high})", gap.difference)
 
 
-def _data_table(
+def accuracy_label(summary: Summary) -> str:
+    """Return what the accuracy is: with as many genuine as impostor pairs, it is balanced."""
+    return "Balanced accuracy" if summary.accuracy is None else "Accuracy"
+
+
+def accuracy_note(summary: Summary) -> str:
+    """Return in words what the interval of the accuracy is."""
+    rate = summary.balanced_accuracy
+    note = f"95 % interval {interval(rate)}"
+    if rate.standard_error is None:
+        return note
+    return f"mean ± standard error of {len(summary.folds)} folds; {note}"
+
+
+def error_rates(errors: Errors) -> dict[str, Rate | None]:
+    """Return the rates of errors by what they are in words."""
+    alike = errors.lookalike_fmr
+    return {STRANGERS: errors.fmr, "look-alikes accepted": alike, GENUINE: errors.fnmr}
+
+
+def by_other_rule(summary: Summary) -> Rate | None:
+    """Return the accuracy by LFW's standard rule where it is not the accuracy itself."""
+    by_rule = summary.threshold_source is ThresholdFrom.OTHER_FOLDS
+    return None if by_rule else summary.lfw_accuracy
+
+
+def figure_rows(summary: Summary) -> list[tuple[str, object]]:
+    """Return (label, value) of every figure, with intervals of 95 %; None where there is none."""
+    label, point, people = accuracy_label(summary), summary.default_point, summary.people
+    # With two thresholds, indented lines belong to the line above them.
+    indent = "" if point is summary.point else "  "
+    among = f", {counted(people, 'person', 'people')}" if people else ""
+    known, decided = None, None
+    if summary.people_left_out:
+        known = f"{summary.people_left_out:,} on whom a model was trained or calibrated"
+    if indent:
+        decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
+    accuracy = f"{share(summary.balanced_accuracy)} ({accuracy_note(summary)})"
+    rates = error_rates(point.errors).items()
+    area, (low, high) = summary.auc.value, summary.auc.interval
+    return [
+        ("Pairs from", f"{summary.pairs}{among}"),
+        ("Scored by", summary.scored_by or "unknown"),
+        ("Photos", summary.alignment and ALIGNMENTS.get(summary.alignment, summary.alignment)),
+        ("People left out", known),
+        ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
+        (label, Cell(accuracy, summary.balanced_accuracy.value)),
+        (f"{indent}Threshold", _threshold_text(summary)),
+        ("As verify decides", decided),
+        *((f"{indent}{name[0].upper()}{name[1:]}", rate) for name, rate in rates),
+        (f"{label}, LFW's rule", by_other_rule(summary)),
+        ("AUC", Cell(f"{area:.4f} ({low:.4f} to {high:.4f})", area)),
+        ("Equal error rate (EER)", percent(summary.eer)),
+        *(_at_far(summary, far) for far in summary.tar_at_far),
+        ("Calibration error (ECE)", summary.ece),
+    ]
+
+
+def _at_far(summary: Summary, far: str) -> tuple[str, Cell]:
+    """Return label and text of the true accept rate at a target FAR, or why there is none."""
+    point, rate = summary.tar_at_far[far], cell(summary.true_accepts(far))
+    text, fmr = point.reason or "", point.errors.fmr
+    if fmr is not None:
+        text = f"{rate.text}; {fmr.count or 0:,} of {fmr.of or 0:,} impostor pairs accepted"
+    return f"TAR at FAR {100 * float(far):g} %", Cell(text, rate.value)
+
+
+def _threshold_text(summary: Summary) -> str:
+    source = SOURCES[summary.threshold_source]
+    ends = " to ".join(f"{end:.6g}" for end in thresholds_of(summary, summary.point))
+    return f"{ends} ({source})"
+
+
+def thresholds_of(summary: Summary, point: OperatingPoint) -> list[float]:
+    """Return the threshold of a point, or the lowest and the highest of the folds, if known."""
+    if point.threshold is not None:
+        return [point.threshold]
+    own = summary.folds if point is summary.point else []
+    values = {part.threshold for part in own if part.threshold is not None}
+    return sorted({min(values), max(values)}) if values else []
+
+
+def _points_table(summary: Summary) -> Table:
+    rows = []
+    for point in summary.operating_points:
+        ends = thresholds_of(summary, point)
+        default = " (default)" if point.name == summary.verify_point else ""
+        row = {
+            "operating point": point.label + default,
+            "threshold": Cell(" to ".join(f"{end:.4f}" for end in ends), ends[0]) if ends else None,
+        }
+        rows.append(row | error_rates(point.errors))
+    note = (
+        "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
+        f"accepted. Thresholds: {SOURCES[summary.threshold_source]}. An FMR in a name was measured "
+        "where the threshold was set. Look-alikes are strangers in the same cluster of embeddings."
+    )
+    return table_of("points", "Operating points", rows, note)
+
+
+def _group_tables(summary: Summary) -> list[Table]:
+    """Return the errors within groups of people and within clusters of look-alikes."""
+
+    def table(kind: str, groups: Mapping[str, Errors], title: str, what: str) -> Table:
+        rows = []
+        for group, errors in groups.items():
+            genuine, impostor = pair_counts(errors)
+            rows.append(
+                {
+                    kind: group,
+                    STRANGERS: errors.fmr,
+                    GENUINE: errors.fnmr,
+                    "people": errors.people or 0,
+                    "pairs of strangers": impostor,
+                    "genuine pairs": genuine,
+                    "warning": "too few to judge" if is_small(errors) else None,
+                }
+            )
+        at = summary.default_point.label
+        note = f"At {at}, worst first, 95 % intervals; pairs within the {what}"
+        return table_of(f"{kind}s", title, rows, note)
+
+    named = "group. The groups are those of the file that was given."
+    found = "cluster. Clusters are found in the embeddings; nothing is inferred about people."
+    return [
+        table("group", summary.groups, "Errors by group", named),
+        table("cluster", summary.clusters, "Errors by cluster of look-alikes", found),
+    ]
+
+
+def _identification_tables(summary: Summary) -> list[Table]:
+    """Return the errors of identification and the ranks of known people, if measured."""
+    figures = summary.identification
+    if figures is None:
+        return []
+    title = (
+        f"Identification of {figures.known:,} known people with {figures.enrolled:,} enrolled "
+        f"photos, asked for with {figures.known_probes:,} others; {figures.strangers:,} strangers "
+        f"with {figures.stranger_probes:,} photos"
+    )
+    note = "Every person counts once; 95 % intervals are over people."
+    rows = [
+        {
+            "threshold from": f"{SET_BY[point.set_by]}, FPIR {100 * point.max_fpir:g} %",
+            "known people found (DIR)": point.dir,
+            "strangers taken for somebody (FPIR)": point.fpir,
+            "threshold": Cell(point.reason) if point.threshold is None else point.threshold,
+        }
+        for point in figures.points
+    ]
+    perfect = next((rank for rank, rate in figures.cmc.items() if rate.value == 1), None)
+    ranks = [
+        {"rank": rank, "known people found at this rank or better (CMC)": rate}
+        for rank, rate in figures.cmc.items()
+        if perfect is None or rank <= perfect  # all later ones are 100 %, too
+    ]
+    return [
+        table_of("identification", title, rows, note),
+        table_of("ranks", "Ranks of known people", ranks),
+    ]
+
+
+def _folds_table(summary: Summary) -> Table:
+    folds = summary.true_folds
+    rows = [
+        {
+            "fold": int(fold.name),
+            "accuracy": percent(1 - (passed + missed) / pairs),
+            "strangers accepted": passed,
+            "genuine pairs missed": missed,
+            "pairs": pairs,
+            "threshold": fold.threshold,
+        }
+        for fold, (passed, missed, pairs) in zip(folds, map(wrong_pairs, folds), strict=True)
+        if len(folds) > 1
+    ]
+    note = f"Errors at the threshold of the accuracy ({summary.point.label})."
+    return table_of("folds", "Folds", rows, note)
+
+
+def _history_table(
     found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
 ) -> Table:
-    """Return what was measured on."""
-    first, scores = found[0], found[0].scores
-    index = selection and selection.index
+    """Return how the figures were made: from which files, with which versions."""
+    scores = found[0].scores
+    versions = [f"{name} {version}" for name, version in package_versions().items()]
     files = [Path(one.source) for one in found if Path(one.source).is_file()]
     facts = [
-        ("Pairs from", first.summary.pairs),
-        ("Pairs", len(scores)),
-        ("Folds", len(set(scores.fold.tolist()))),
+        ("Created", datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")),
+        ("facepairs", __version__),
+        ("Libraries", ", ".join(versions)),
+        *((f"Scores of {one.name}", _origin(one)) for one in found),
         ("Photos", len({*scores.left, *scores.right}) if scores.has_names else None),
         ("Folder of photos", data),
-        ("SHA-256 of the folder's list", index.fingerprint if index else None),
+        ("SHA-256 of the folder's list", selection.index.fingerprint if selection else None),
         *((f"SHA-256 of {file}", file_sha256(file)) for file in files),
     ]
-    return facts_of("data", "Data", facts)
+    return facts_of("history", "How this was made", facts)
 
 
-def _history_table(found: Sequence[Measurement]) -> Table:
-    """Return how the figures were made: versions, machine, networks."""
-    machine = describe()
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    facts: dict[str, object] = {
-        "Created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "facepairs": __version__,
-        "Processor": f"{machine['cpu']}, {machine['cores']} cores",
-        "System": f"{machine['os']}, Python {machine['python']}",
-        "Libraries": versions,
-        **{f"Scores of {one.name}": provenance_text(one) for one in found},
-    }
-    return facts_of("history", "How this was made", facts.items())
-
-
-def provenance_text(one: Measurement) -> str:
+def _origin(one: Measurement) -> str:
     """Return in words where the scores of a verifier come from."""
     made_by = one.summary.scored_by
     if made_by is None:

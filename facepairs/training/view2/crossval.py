@@ -70,9 +70,10 @@ class CrossvalReport:
 
 @dataclass(frozen=True, eq=False)
 class FinishedFold:
-    """The scores of a fold, and how its network was trained and decides."""
+    """The scores of a fold, its alignment, and how its network was trained and decides."""
 
     scores: ScoreTable
+    alignment: str | None
     training: FoldTraining
 
 
@@ -231,7 +232,7 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
     training = FoldTraining(
         fold, threshold, origin.calibration, run.people, run.epochs, minutes, seed
     )
-    return FinishedFold(scores, training)
+    return FinishedFold(scores, origin.alignment, training)
 
 
 def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
@@ -249,7 +250,9 @@ def _summarise(view: View2, model: str, out: Path) -> Summary | None:
     done = [found for fold in folds if (found := read_fold(fold_folder(out, fold), fold))]
     if not done:
         return None
-    provenance = Provenance(model=model, pairs="LFW View 2", protocol="view2")
+    provenance = Provenance(
+        model=model, alignment=done[0].alignment, pairs="LFW View 2", protocol="view2"
+    )
     write_scores(out / SCORES, _join([fold.scores for fold in done]), provenance)
     trainings = [fold.training for fold in done]
     write_json(out / RESULT, CrossvalResult(method=model, folds=trainings, folds_in_all=len(folds)))

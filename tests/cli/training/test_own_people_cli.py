@@ -44,7 +44,7 @@ def test_calibrate_writes_a_bundle_that_verifies(run, many_faces, tmp_path):
     assert "36 genuine" in shown
     assert "before" in shown
     done = in_process("evaluate", out, mine, check=2)
-    assert "all 12 people" in done.stderr
+    assert "0 of 12 people" in done.stderr
 
 
 def test_calibrate_names_what_is_missing(run, many_faces, tmp_path):

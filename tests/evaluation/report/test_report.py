@@ -87,26 +87,21 @@ def test_the_page_parses_and_loads_nothing(single, several):
         for _, attributes in reader.tags:
             assert not any(name.startswith("on") for name in attributes)
             for name in ("src", "href", "xlink:href"):
-                assert (attributes.get(name) or "#").startswith(("#", "data:image/jpeg;base64,"))
+                assert (attributes.get(name) or "#").startswith(("#", "data:image/"))
         targets = {a["href"][1:] for tag, a in reader.tags if tag == "a"}
         assert targets <= set(ids)
-        used = {a["href"][1:] for tag, a in reader.tags if tag == "use"}
-        used |= set(re.findall(r"url\(#([^)]+)\)", html))
-        assert used <= set(ids)
 
 
 def test_every_figure_and_table_is_on_the_page(single, several):
-    for (found, html), title in ((single, "siamese on "), (several, "pixels, siamese and ")):
+    for (found, html), title in ((single, "siamese on "), (several, "pixels, siamese, ")):
         figures = set(found.figures())
         assert {"roc", "det", "scores-1", "reliability-1"} <= figures
         assert set(re.findall(r'<figure id="figure-([^"]+)"', html)) == figures
         tables = {table.key for table in found.tables()}
-        assert {"points-1", "figures-1", "folds-1", "data", "history"} <= tables
+        assert {"points-1", "figures-1", "folds-1", "history"} <= tables
         assert set(re.findall(r' id="table-([^"]+)"', html)) == tables - {"pairs"}
         assert f"<h1>{title}" in html
-        assert (
-            html.count("<svg") == html.count('role="img"') == len(re.findall("<figure id=", html))
-        )
+        assert html.count("data:image/svg+xml") == len(figures)
     assert 'id="table-differences"' in several[1]
 
 
@@ -138,7 +133,8 @@ def test_worst_errors_are_shown_with_photos_and_scores(single):
     accepted, threshold = one.by_default.accepted, one.by_default.by_pair
     margins = np.where(accepted & ~one.scores.genuine, one.scores.score - threshold, 0)
     worst = int(margins.argmax())
-    pictures = [a for tag, a in read(html).tags if tag == "img"]
+    images = [a for tag, a in read(html).tags if tag == "img"]
+    pictures = [a for a in images if a["src"].startswith("data:image/jpeg")]
     assert len(pictures) == 2 * 2 * 8
     assert pictures[0]["alt"] == one.scores.left[worst]
     data = base64.b64decode(pictures[0]["src"].partition(",")[2])
@@ -182,7 +178,6 @@ def test_few_and_perfect_scores_make_a_report(tmp_path):
     path.write_text("genuine,score\n1,3\n1,4\n0,1\n0,2\n")
     html = render_page(evaluate([str(path)]), "")
     assert "not enough pairs" in html
-    assert 'id="table-trade-offs' not in html
     path.write_text("genuine,score\n1,3\n1,3\n0,3\n0,3\n")
     perfect = evaluate([str(path)])
     assert "reliability-1" not in set(perfect.figures())
@@ -223,14 +218,14 @@ def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
     for row in groups.rows[:2]:
         assert re.fullmatch(r"\d+\.\d\d % \(\d+\.\d\d to \d+\.\d\d\)", row[1].text)
     ids = {attributes.get("id") for _, attributes in reader.tags}
-    assert {"table-groups-1", "table-clusters-1", "table-trade-offs-1"} <= ids
+    assert {"table-groups-1", "table-clusters-1"} <= ids
 
 
 def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
     found, reader = grouped
     text = " ".join("".join(reader.text).split())
     assert "scores.csv on scores.csv" not in text
-    assert "scores of unknown origin" in text
+    assert "of unknown origin" in text
     errors = found.summary.default_point.errors
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
@@ -249,28 +244,6 @@ def test_only_view2_is_called_view2(tmp_path):
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
 
 
-@pytest.mark.parametrize("clusters", [True, False])
-def test_trade_offs_are_those_that_one_counts_by_hand(tmp_path, clusters):
-    draw = np.random.Generator(np.random.Philox(0))
-    genuine = np.arange(1400) < 400
-    score = draw.normal(size=1400) + 2 * genuine
-    alike = ~genuine & (draw.random(1400) < 0.2)
-    names, cluster = [""] * 1400, (3 * alike).astype(np.int16) if clusters else None
-    table = ScoreTable(names, names, genuine, np.zeros(1400, np.int16), score, cluster)
-    write_scores(tmp_path / "scores.csv", table)
-    tables = {table.key: table for table in evaluate(tmp_path / "scores.csv").tables()}
-    rows = [[cell.value for cell in row] for row in tables["trade-offs-1"].rows]
-    assert [row[0] for row in rows] == [1 / 10, 1 / 30, 1 / 100, 1 / 300]
-    found = [(row[0], row[1], row[2], score[~genuine]) for row in rows]
-    if clusters:
-        found += [(row[0], row[3], row[4], score[alike]) for row in rows[:2]]
-        assert [row[3:] for row in rows[2:]] == [[None, None]] * 2
-    for share, missed, threshold, impostor in found:
-        accepted = (impostor >= threshold).sum()
-        assert accepted <= len(impostor) * share < accepted + 1
-        assert (score[genuine] < threshold).mean() == pytest.approx(missed)
-
-
 def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
@@ -286,7 +259,7 @@ def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     )
     write_scores(tmp_path / "s.csv", scores, origin)
     (one,) = evaluate(tmp_path / "s.csv").measurements
-    kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None, 8)}
+    kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None)}
     assert list(kinds) == ["false_rejects"]
     assert [side.file for side in kinds["false_rejects"][0].sides] == ["1.jpg", "2.jpg"]
-    assert one.to_frame().accepted.tolist() == [False, False, False, True]
+    assert one.by_default.accepted.tolist() == [False, False, False, True]

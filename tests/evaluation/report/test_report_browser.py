@@ -18,13 +18,9 @@ from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.page.page import write_page
 
 FIGURES = """
-return [...document.querySelectorAll("figure > svg")].map(svg => {
-  const box = svg.getBoundingClientRect();
-  const drawn = [...svg.querySelectorAll("path")].filter(path => {
-    const inner = path.getBoundingClientRect();
-    return inner.width > 0 || inner.height > 0;
-  });
-  return [svg.closest("figure").id, box.width, box.height, drawn.length];
+return [...document.querySelectorAll(".plots img")].map(image => {
+  const box = image.getBoundingClientRect();
+  return [image.closest("figure").id, box.width, box.height, image.complete && image.naturalWidth];
 });
 """
 
@@ -89,11 +85,11 @@ def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, sch
     for name, width, height, drawn in figures:
         assert width > 250, name
         assert height > 100, name
-        assert drawn >= 5, name
+        assert drawn > 250, name
     pictures = browser.execute_script(
-        "return [...document.images].map(i => i.complete && i.naturalWidth)"
+        "return [...document.querySelectorAll('.worst img')].map(i => i.complete && i.naturalWidth)"
     )
-    assert pictures == [144] * (3 * 2 * 2 * 4)
+    assert pictures == [144] * (3 * 2 * 2 * 8)
     assert browser.get_log("browser") == []
     dark = pixels(browser.find_element("css selector", "header")).mean()
     assert (dark < 80) if scheme == "dark" else (dark > 170)
@@ -114,30 +110,17 @@ def test_a_comparison_is_short_and_its_tables_are_not_cut_off(browser, page):
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_figures_are_not_blank(browser, page, scheme):
     show(browser, page, PHONE, scheme)
-    for figure in browser.find_elements("css selector", "figure > svg"):
+    for figure in browser.find_elements("css selector", ".plots img"):
         found = pixels(figure)
         ground = np.median(found.reshape(-1, 3), axis=0)
         inked = np.abs(found - ground).max(axis=2) > 60
-        name = figure.get_attribute("aria-label")
+        name = figure.get_attribute("alt")
         assert 0.004 < inked.mean() < 0.6, name
         rows, columns = np.flatnonzero(inked.any(axis=1)), np.flatnonzero(inked.any(axis=0))
         assert np.ptp(rows) > 0.7 * found.shape[0], name
         assert np.ptp(columns) > 0.7 * found.shape[1], name
         coloured = (np.ptp(found, axis=2) > 60).mean()
         assert coloured > 0.0005, name
-
-
-def test_figure_text_is_legible_on_a_phone(browser, page):
-    show(browser, page, PHONE)
-    sizes = browser.execute_script(
-        "return [...document.querySelectorAll('figure > svg text')].map(t => {"
-        "const svg = t.ownerSVGElement, box = svg.getBoundingClientRect();"
-        "return parseFloat(getComputedStyle(t).fontSize) * box.width / svg.viewBox.baseVal.width;"
-        "})"
-    )
-    assert len(sizes) > 100
-    assert min(sizes) >= 7.5
-    assert np.median(sizes) >= 8.5
 
 
 def test_tables_sort_numbers_in_both_directions(browser, page):

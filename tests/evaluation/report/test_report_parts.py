@@ -12,7 +12,7 @@ from tiny.scores import draw_photos, invented, photo, write_method
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.page.page import find_photos, photo_url
+from facepairs.evaluation.page.page import find_photo, photo_url
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import ScoreSource, find_sources
@@ -58,11 +58,11 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     assert [s.name for s in found] == ["default", "a", "b"]
     found, _ = find_sources(["a/x/bundle", "b/x/bundle", str(data)])
     assert [s.name for s in found] == ["a/x/bundle", "b/x/bundle"]
-    found, _ = find_sources([str(scores), str(scores)])
-    assert len({s.name for s in found}) == 2
     for words in ([], ["default"], [str(data)]):
         with pytest.raises(BadConfig):
             find_sources(words)
+    with pytest.raises(BadData):
+        find_sources([str(scores), str(tmp_path / "nowhere")])
     with pytest.raises(BadConfig) as refused:
         evaluate(["default", "default", str(data)], scores_out=tmp_path / "new.csv")
     assert refused.value.arguments == ("out",)
@@ -110,5 +110,5 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
 def test_names_that_lead_out_of_the_folder_are_missing(tmp_path, name):
     root = draw_photos(tmp_path / "photos")
     Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
-    scores = ScoreTable([photo(0, 1)], [name], *(np.zeros(1, t) for t in (bool, np.int16, float)))
-    assert list(find_photos(root, scores) or ()) == [photo(0, 1)]
+    assert find_photo(root, photo(0, 1)) == root / photo(0, 1)
+    assert find_photo(root, name) is None

@@ -102,7 +102,7 @@ def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
 def measured_of(**changes: Any) -> Measured:
     """Return what is measured of a tiny bundle; without `errors`, these are not known."""
     fields = {
-        "calibration": Calibration(20.0, 2.0, ece=0.01, genuine_pairs=30, impostor_pairs=40),
+        "calibration": Calibration(20.0, 2.0, ece=0.01),
         "thresholds": (OperatingPoint(-0.1, max_fmr=0.1),),
     }
     return Measured(**fields | changes)

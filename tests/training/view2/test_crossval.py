@@ -128,7 +128,7 @@ def test_the_result_can_be_computed_from_scores_and_thresholds(done):
     assert (figures.accuracy, figures.eer) == (again.accuracy, again.eer)
     assert figures.auc.value == again.auc.value
     assert 0 <= figures.ece <= 1
-    assert figures.category == "label-free outside data"
+    assert figures.alignment == "landmarks-5"
     assert (len(result["folds"]), result["folds_in_all"]) == (2, FOLDS)
     assert all(row["people"]["training"] > 0 for row in result["folds"])
 
