@@ -7,6 +7,7 @@ drawing people again; a pair of strangers counts as often as both are drawn, mul
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -121,12 +122,12 @@ class Agreement(msgspec.Struct, frozen=True):
         people: Number of these people.
         mixed_groups: Number of groups of more than one of them.
         figures: Shares from 0 to 1 with intervals of 95 % over people, by name: precision, recall
-            and F1 of pairs of faces, and of means over faces (B³). None where nothing can be
-            measured.
+            and F1 of pairs of faces; means over faces (B³); the harmonic mean of homogeneity and
+            completeness (V-measure). None where nothing can be measured.
 
     References:
         Bagga and Baldwin, "Entity-Based Cross-Document Coreferencing Using the Vector Space Model",
-        1998.
+        1998. Rosenberg and Hirschberg, "V-Measure", 2007.
     """
 
     faces: int
@@ -138,12 +139,14 @@ class Agreement(msgspec.Struct, frozen=True):
         """Return the figures in rows of text."""
         rows = [("labels", f"{self.faces:,} faces of {self.people:,} people")]
         for name, rate in self.figures.items():
-            text = "none"
-            if rate is not None:
-                low, high = rate.interval
-                text = f"{rate.value:.4f} ({low:.4f} to {high:.4f})"
+            text = "none" if rate is None else f"{rate.value:.4f} ({_interval(rate)})"
             rows.append((name.replace("_", " "), text))
         return [*rows, ("mixed groups", f"{self.mixed_groups:,}")]
+
+
+def _interval(rate: Rate) -> str:
+    low, high = rate.interval
+    return f"{low:.4f} to {high:.4f}"
 
 
 def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
@@ -197,6 +200,10 @@ def _figures(cells: Cells, drawn: Floats) -> dict[str, float]:
     pair = (_ratio(joined, joined + mixed), _ratio(joined, genuine))
     total = float(faces.sum())
     b3 = (_ratio(float(faces @ in_group), total), _ratio(float(faces @ of_person), total))
+    joint = _entropy(faces)
+    groups, people = (_entropy(np.bincount(side, faces)) for side in (cells.group, cells.person))
+    homogeneity = 1 - _ratio(joint - groups, people, 0.0)
+    completeness = 1 - _ratio(joint - people, groups, 0.0)
     return {
         "pair_precision": pair[0],
         "pair_recall": pair[1],
@@ -204,12 +211,18 @@ def _figures(cells: Cells, drawn: Floats) -> dict[str, float]:
         "b3_precision": b3[0],
         "b3_recall": b3[1],
         "b3_f1": _harmonic(*b3),
+        "v_measure": _harmonic(homogeneity, completeness),
     }
 
 
-def _ratio(part: float, whole: float) -> float:
-    return float(part / whole) if whole > 0 else np.nan
+def _ratio(part: float, whole: float, otherwise: float = np.nan) -> float:
+    return float(part / whole) if whole > 0 else otherwise
 
 
 def _harmonic(one: float, other: float) -> float:
-    return 2 * one * other / (one + other) if one or other else 0.0
+    return _ratio(2 * one * other, one + other, one + other)
+
+
+def _entropy(count: npt.NDArray[Any]) -> float:
+    share = count[count > 0] / count.sum()
+    return float(-(share * np.log(share)).sum())

@@ -46,6 +46,7 @@ def test_strangers_who_are_joined_are_counted_at_every_cut():
 
 @given(labels)
 def test_agrees_with_scikit_learn_and_the_definitions(rows):
+    from sklearn.metrics import v_measure_score
     from sklearn.metrics.cluster import pair_confusion_matrix
 
     person, group = np.array(rows).T
@@ -58,6 +59,7 @@ def test_agrees_with_scikit_learn_and_the_definitions(rows):
         rate = found[name]
         assert (rate is None) == (whole == 0)
         assert rate is None or rate.value == pytest.approx(part / whole)
+    assert found["v_measure"].value == pytest.approx(v_measure_score(person, group))
     precision = [np.mean(person[group == group[i]] == person[i]) for i in range(len(rows))]
     assert found["b3_precision"].value == pytest.approx(np.mean(precision))
     assert all(
