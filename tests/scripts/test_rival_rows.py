@@ -12,7 +12,7 @@ from PIL import Image
 
 from facepairs.bench.job import Job
 from facepairs.bench.rows import Settings, Spec
-from facepairs.bench.worker import row_function, run_worker
+from facepairs.bench.worker import row_function
 
 FOLDER = Path(__file__).parents[2] / "scripts" / "benchmarks"
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
@@ -22,7 +22,6 @@ IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others
 @pytest.fixture
 def rivals(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.setenv("PYTHONPATH", str(FOLDER))  # of worker processes
     before = set(sys.modules)
     yield importlib.import_module("rivals")
     for name in set(sys.modules) - before:
@@ -66,10 +65,3 @@ def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
         expected = 6.0 * np.concatenate([pairs.left, pairs.right])
         assert np.abs(red - expected).max() <= 2
         assert np.asarray(batch.genuine).astype(bool).tolist() == pairs.genuine.tolist()
-
-
-def test_rivals_that_need_no_package_run_in_a_worker(rivals, spec):
-    settings = replace(spec.settings, rows=rivals.RIVALS)
-    result = run_worker(replace(spec, settings=settings))
-    assert result.failed == ""
-    assert result.pairs_per_s > 0
