@@ -34,6 +34,7 @@ def test_a_split_depends_on_names_not_numbers():
     other = split_people(large, range(1, 41), 1, 0.25, 0.25)
     for a, b in zip(vars(one).values(), vars(other).values(), strict=True):
         assert [small.people[i] for i in a] == [large.people[i] for i in b]
+    assert not np.array_equal(split_people(small, range(40), 2, 0.25, 0.25).test, one.test)
 
 
 def test_validation_people_are_taken_from_the_training_people_alone():
@@ -61,19 +62,11 @@ def test_nobody_validates_where_people_are_too_few(people, validating):
     assert len(split_people(index, range(people), 0, 0.15, 0.15, 0.2).validation) == people // 5
 
 
-def test_another_seed_splits_differently():
-    index = index_of([f"P{i:03}" for i in range(40)])
-    one, other = (split_people(index, range(40), seed, 0.25, 0.25) for seed in (0, 1))
-    assert not np.array_equal(one.test, other.test)
-
-
 @pytest.mark.parametrize(
     ("people", "photos", "message"),
     [
         (5, 5, "5 people .* 50 .* 10 .* 6 .*20 .* 6 .* 2 .* 2 "),
         (10, 3, "10 people .* 30 .* 11 .* 7 "),
-        (20, 2, "20 people .* 20 .* 24 .* 20 "),
-        (10, 2, "10 people .* 10 .* 24 .* 20 "),
         (4, 1, "0 people .* 0 .* 24 "),
     ],
 )  # fmt: skip

@@ -65,19 +65,7 @@ def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
     first.write_bytes(first.read_bytes()[:-1] + b"\0")
     assert report.fingerprint != check_files(tmp_path).fingerprint
     assert calls == [("checking photos", 5, 5)]
-
-
-def test_the_report_is_plain_json_and_the_same_each_time(tmp_path: Path) -> None:
-    folder(tmp_path)
-    for at in range(150):
-        put(tmp_path, f"Cy/{at:03}.jpg", jpeg(at) if at % 7 else b"")
-    one = check_files(tmp_path).to_json()
-    assert one == check_files(tmp_path).to_json()
-    assert json.loads(json.dumps(one)) == one
-    assert one["schema"] == 4
-    assert one["ok"] is False
-    assert one["counts"]["sizes_px"][1] == [80, 80]
-    assert len(one["bad_images"]) == 22
+    assert json.loads(json.dumps(report.to_json()))["schema"] == 4
 
 
 @pytest.mark.parametrize(
@@ -96,7 +84,6 @@ def test_an_unreadable_file_is_an_error_that_names_it(
     assert not report.ok
     finding = only(report, kind)
     assert (finding.severity, finding.paths) == ("error", ("Bo/2.jpg",))
-    assert finding.text.startswith("Bo/2.jpg: ")
     assert report.bad_images == (FaceIndex.scan(tmp_path).find("Bo/2.jpg"),)
 
 
@@ -107,8 +94,6 @@ def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
     assert not report.ok
     finding = only(report, "same_photo_two_people")
     assert finding.paths == ("Ann/1.jpg", "Bo/copy.jpg")
-    assert "Ann, Bo" in finding.text
-    assert finding.text.endswith(": Ann/1.jpg, Bo/copy.jpg.")
     assert report.bad_images == ()
 
 
@@ -121,41 +106,7 @@ def test_duplicates_of_one_person_include_links(tmp_path: Path) -> None:
     finding = only(report, "duplicate")
     assert finding.severity == "warning"
     assert finding.paths == ("Ann/1.jpg", "Ann/3.jpg", "Ann/4.jpg")
-    assert finding.text.endswith(": Ann/1.jpg, Ann/3.jpg, Ann/4.jpg.")
     assert report.ok
-
-
-@needs_posix
-def test_a_person_who_is_a_link_to_another_shares_every_photo(tmp_path: Path) -> None:
-    (folder(tmp_path) / "Ana").symlink_to(tmp_path / "Ann", target_is_directory=True)
-    report = check_files(tmp_path)
-    assert [f.paths for f in report.findings] == [
-        ("Ana/1.jpg", "Ann/1.jpg"),
-        ("Ana/2.jpg", "Ann/2.jpg"),
-    ]
-
-
-def test_two_empty_files_are_no_duplicates(tmp_path: Path) -> None:
-    for name in ("Ann/8.jpg", "Bo/8.jpg"):
-        put(folder(tmp_path), name, b"")
-    assert {finding.kind for finding in check_files(tmp_path).findings} == {"zero_byte"}
-
-
-def test_photos_that_exif_turns_are_no_finding_and_count_by_their_upright_size(
-    tmp_path: Path,
-) -> None:
-    for at in range(2):
-        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, (70, 80), exif=exif_of(6)))
-        put(tmp_path, f"Bo/{at}-upright.jpg", jpeg(at + 2, (80, 70)))
-    report = check_files(tmp_path)
-    assert report.findings == ()
-    assert report.counts.sizes_px == ((80, 70),) * 3
-
-
-def test_the_smallest_commonest_and_largest_sizes_are_told(tmp_path: Path) -> None:
-    for at, size in enumerate([(90, 60), (64, 64), (64, 64), (50, 100), (0, 0)]):
-        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, size) if any(size) else b"")
-    assert check_files(tmp_path).counts.sizes_px == ((64, 64), (64, 64), (90, 60))
 
 
 def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
@@ -182,6 +133,17 @@ def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
     assert report.counts.images == 5
 
 
+def test_sizes_are_those_of_upright_photos_the_smallest_commonest_and_largest(
+    tmp_path: Path,
+) -> None:
+    for at, size in enumerate([(90, 60), (64, 64), (64, 64), (50, 100)]):
+        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, size))
+    put(tmp_path, "Bo/turned.jpg", jpeg(9, (110, 80), exif=exif_of(6)))
+    report = check_files(tmp_path)
+    assert report.findings == ()
+    assert report.counts.sizes_px == ((64, 64), (64, 64), (80, 110))
+
+
 @needs_posix
 @pytest.mark.timeout(20)
 def test_circular_links_broken_links_and_pipes_are_told_apart(tmp_path: Path) -> None:
@@ -201,14 +163,6 @@ def test_circular_links_broken_links_and_pipes_are_told_apart(tmp_path: Path) ->
         ("warning", "special_file", ("Bo/pipe.jpg",)),
         ("warning", "special_file", ("pipe",)),
     }
-
-
-def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:
-    put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
-    put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
-    if len(list(tmp_path.iterdir())) == 1:
-        pytest.skip("this file system folds Unicode forms")
-    assert only(check_files(tmp_path), "same_name").paths == ("Zoe\u0308", "Zo\u00eb")
 
 
 UNPRIVILEGED = """
@@ -244,3 +198,11 @@ def test_missing_read_permission_is_an_error() -> None:
         ("error", ["Shut"]),
     ]
     assert 0 in report["bad_images"]
+
+
+def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:
+    put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
+    put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
+    if len(list(tmp_path.iterdir())) == 1:
+        pytest.skip("this file system folds Unicode forms")
+    assert only(check_files(tmp_path), "same_name").paths == ("Zoe\u0308", "Zo\u00eb")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from drawn.crop_plans import turned_plan, whole_plan
+from drawn.photos import exif_of, picture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -36,7 +37,7 @@ FORMATS = {  # by file name: mode, size, options of Pillow
     "cmyk.jpg": ("CMYK", (250, 250), {}),
     "large.jpg": ("RGB", (1400, 1100), {}),
     "small.jpg": ("RGB", (20, 31), {}),
-    **{f"turned_{turn}.jpg": ("RGB", (260, 200), {"exif": turn}) for turn in range(2, 9)},
+    **{f"turned_{turn}.jpg": ("RGB", (260, 200), {"exif": exif_of(turn)}) for turn in range(2, 9)},
     "plain.png": ("RGB", (250, 250), {}),
     "clear.png": ("RGBA", (180, 250), {}),
     "palette.gif": ("P", (250, 250), {}),
@@ -47,29 +48,18 @@ FORMATS = {  # by file name: mode, size, options of Pillow
 }
 
 
-def smooth(width, height, seed):
-    small = np.random.default_rng(seed).integers(0, 256, (9, 9, 3), np.uint8)
-    return Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC)
-
-
-def save(path, mode, size, options, seed):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    image, options = smooth(*size, seed).convert(mode), dict(options)
-    if "exif" in options:
-        exif = Image.Exif()
-        exif[0x0112] = options["exif"]
-        options["exif"] = exif
-    image.save(path, **options)
-
-
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory) -> FaceIndex:
     """Five people with photos of every format, and six with frames as LFW has them."""
     root = tmp_path_factory.mktemp("mixed") / "faces"
+    for number in range(6):
+        (root / f"Any_{number}").mkdir(parents=True)
+        (root / f"Frame_{number}").mkdir()
     for number, (name, (mode, size, options)) in enumerate(FORMATS.items()):
-        save(root / f"Any_{number % 5}" / name, mode, size, options, number)
+        picture(number, size).convert(mode).save(root / f"Any_{number % 5}" / name, **options)
+    (root / "Any_5").rmdir()
     for number in range(24):
-        save(root / f"Frame_{number % 6}" / f"{number}.jpg", "RGB", (250, 250), {}, 100 + number)
+        picture(100 + number, (250, 250)).save(root / f"Frame_{number % 6}" / f"{number}.jpg")
     return FaceIndex.scan(root)
 
 

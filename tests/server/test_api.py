@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+import jsonschema
 import numpy as np
 import pytest
 from PIL import Image
@@ -20,20 +21,13 @@ from facepairs.server.routes import ROUTES, openapi
 DESCRIPTION = json.loads(json.dumps(openapi()))
 
 
-def validator() -> Any:
-    """Return the class of validators; jsonschema's grammar of addresses takes seconds to load."""
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator
-
-
 def check_schema(answer: httpx.Response, path: str, method: str) -> Any:
     """Return an answer that has the schema which /openapi.json promises for its status."""
     operation = DESCRIPTION["paths"][path][method.lower()]
     promised = operation["responses"][str(answer.status_code)]["content"]["application/json"]
     value = answer.json()
     schema = {**promised["schema"], "components": DESCRIPTION["components"]}
-    validator()(schema).validate(value)
+    jsonschema.Draft202012Validator(schema).validate(value)
     return value
 
 
@@ -50,10 +44,6 @@ def ask(client: httpx.Client) -> Any:
     return send
 
 
-def base64_of(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
-
-
 def files(**paths: Path) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in paths.items()}
 
@@ -63,7 +53,10 @@ def files(**paths: Path) -> dict[str, bytes]:
 def test_verify_answers_as_the_command_does(ask, people, as_json, options):
     left, right = people[0], people[1]
     if as_json:
-        photos = {"left": base64_of(left), "right": base64_of(right)}
+        sides = {"left": left, "right": right}
+        photos = {
+            name: base64.b64encode(photo.read_bytes()).decode() for name, photo in sides.items()
+        }
         answer = ask("POST", "/v1/verify", json={**photos, **options})
     else:
         answer = ask("POST", "/v1/verify", files=files(left=left, right=right), data=options)
@@ -104,15 +97,6 @@ def test_a_face_can_be_chosen(ask, people, group):
                 data={"left_face": 2})  # fmt: skip
     assert error["error"]["kind"] == "config"
     assert error["error"]["message"].endswith("2 faces, 0 to 1 (left_face)")
-
-
-def test_detect_counts_pixels_of_the_upright_photo(ask, people, tmp_path):
-    photo, exif = Image.open(people[0]).crop((0, 0, 250, 220)), Image.Exif()
-    exif[274] = 6
-    photo.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "a.jpg", exif=exif, quality=95)
-    found = ask("POST", "/v1/detect", files=files(image=tmp_path / "a.jpg"))
-    assert (found["width"], found["height"]) == (250, 220)
-    assert "crop" not in found["faces"][0]
 
 
 def test_embeddings_are_those_of_the_library(ask, people):
@@ -173,16 +157,13 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
 @pytest.mark.parametrize(
     ("body", "status", "kind"),
     [
-        ({"json": {"left": "x"}}, 422, "value"),
         ({"json": {"left": "aGk=", "right": "aGk=", "maxfmr": 1}}, 422, "value"),
         ({"json": {"left": "aGk=", "right": "aGk=", "prior": 2}}, 422, "config"),
         ({"json": {"left": "aGk=", "right": "aGk="}}, 415, "image"),
         ({"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "1e-9"}}, 422, "config"),
-        ({"files": {"left": b"x", "right": b"x"}, "data": {"threshold": "nan"}}, 422, "config"),
         ({"files": {"left": b"", "right": b"x"}}, 422, "image"),
         ({"files": {"left": b"x"}}, 422, "value"),
         ({"files": {"left": (None, "a.jpg"), "right": (None, "b.jpg")}}, 422, "value"),
-        ({"files": {"left": b"x", "right": b"x"}, "data": {"maxfmr": "1"}}, 422, "value"),
         ({"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "abc"}}, 422, "value"),
         ({"content": b"{", "headers": {"content-type": "application/json"}}, 400, "json"),
         ({"content": b"left=1", "headers": {"content-type": "text/plain"}}, 415, "type"),
@@ -210,23 +191,6 @@ def test_the_description_names_every_route(client, ask):
     named = {(method.upper(), path) for path, operations in description["paths"].items()
              for method in operations}  # fmt: skip
     assert named == {(route.method, route.path) for route in ROUTES}
-    validator().check_schema({"components": description["components"]})
+    jsonschema.Draft202012Validator.check_schema({"components": description["components"]})
     assert ask("GET", "/readyz") == {"status": "ready"}
     assert client.get("/healthz").json() == {"status": "ok"}
-
-
-def test_metrics_count_requests_and_refused_photos(client, ask):
-    def value(name: str) -> float:
-        lines = client.get("/metrics").text.splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
-
-    counted = 'facepairs_requests_total{method="POST",route="/v1/detect",status="422"}'
-    refused = 'facepairs_photos_refused_total{kind="no_face"}'
-    before = value(counted), value(refused)
-    blank = io.BytesIO()
-    Image.new("RGB", (90, 90)).save(blank, "PNG")
-    error = ask("POST", "/v1/detect", 422, files={"image": blank.getvalue()})["error"]
-    assert error["kind"] == "no_face"
-    assert (value(counted), value(refused)) == (before[0] + 1, before[1] + 1)
-    assert value("facepairs_request_seconds_count") > 0
-    assert value("facepairs_queue") == 0
