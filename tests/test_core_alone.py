@@ -36,9 +36,8 @@ def core(tmp_path_factory):
     def run(*lines):
         return run_several(environment, work, *lines)
 
-    run.work, run.environment = work, environment
-    words = ("data", "synth", "--out", FACES, "--people", 3, "--photos", 2)
-    drawn = run_in(environment, "-m", "facepairs", *words, cwd=work)
+    run.work = work
+    (drawn,) = run(("data", "synth", "--out", FACES, "--people", 3, "--photos", 2))
     assert drawn.returncode == 0, drawn.stderr
     run.photos = sorted(str(path.relative_to(work)) for path in (work / FACES).glob("*/*.jpg"))
     rows = [
@@ -60,19 +59,11 @@ def command_lines(command, words=()):
 
 
 def test_every_command_shows_its_help(core):
-    lines = command_lines(build_command())
-    assert len(lines) >= len(COMMANDS)
-    code = (
-        "import json, sys; from facepairs.cli.main import main\n"
-        "for words in json.loads(sys.argv[1]):\n"
-        "    try: main([*words, '--help'])\n"
-        "    except SystemExit as ended: assert not ended.code, words\n"
-        "    print('END', *words)"
-    )
-    done = run_in(core.environment, "-c", code, json.dumps([(), *lines]), cwd=core.work)
-    assert done.returncode == 0, done.stderr
-    for words, text in zip([(), *lines], done.stdout.split("END"), strict=False):
-        assert "Usage: " in text, words
+    lines = [(), *command_lines(build_command())]
+    assert len(lines) > len(COMMANDS)
+    for words, shown in zip(lines, core(*((*words, "--help") for words in lines)), strict=True):
+        assert shown.returncode == 0, words
+        assert "Usage: " in shown.stdout, words
 
 
 def test_it_verifies_searches_enrols_scores_and_checks(core):

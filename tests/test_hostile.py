@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from drawn.photos import encoded
 from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import facepairs, in_process
@@ -21,17 +22,13 @@ SAMPLE = 20
 @pytest.fixture(scope="module")
 def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("photo") / "photo.jpg"
-    path.write_bytes(hostile.encoded(hostile.face(1), "JPEG"))
+    path.write_bytes(encoded(hostile.face(1), "JPEG"))
     return path
-
-
-def corpus() -> list[hostile.Hostile]:
-    return list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
 
 
 @pytest.fixture(scope="module")
 def files() -> list[hostile.Hostile]:
-    return corpus()
+    return list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
 
 
 @pytest.fixture
@@ -73,7 +70,7 @@ def check_outcomes(outcomes: list[hostile_run.Outcome]) -> None:
 
 
 def test_the_corpus_is_the_same_each_time(files: list[hostile.Hostile]) -> None:
-    assert files == corpus()
+    assert files == list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
     assert len({file.name + file.kind for file in files}) == len(files) > 400
 
 

@@ -53,10 +53,8 @@ def files(**paths: Path) -> dict[str, bytes]:
 def test_verify_answers_as_the_command_does(ask, people, as_json, options):
     left, right = people[0], people[1]
     if as_json:
-        sides = {"left": left, "right": right}
-        photos = {
-            name: base64.b64encode(photo.read_bytes()).decode() for name, photo in sides.items()
-        }
+        sides = files(left=left, right=right)
+        photos = {name: base64.b64encode(data).decode() for name, data in sides.items()}
         answer = ask("POST", "/v1/verify", json={**photos, **options})
     else:
         answer = ask("POST", "/v1/verify", files=files(left=left, right=right), data=options)

@@ -111,6 +111,7 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     guarded.post("/v1/verify", headers=bearer() | {"origin": "https://evil.example"})
     guarded.delete("/v1/people/Ann%2FEve")
     guarded.get("/v1/nothing/Ann", headers=bearer())
+    guarded.post("/v1/detect", headers=bearer(), files={"image": b"no photo"})
     counted = guarded.get("/metrics", headers=bearer()).text
     for route, method, status in (
         ("/v1/model", "GET", 401),
@@ -120,6 +121,7 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     ):
         labels = f'method="{method}",route="{route}",status="{status}"'
         assert f"facepairs_requests_total{{{labels}}}" in counted
+    assert 'facepairs_photos_refused_total{kind="image"} 1' in counted
     assert "Ann" not in counted
 
 

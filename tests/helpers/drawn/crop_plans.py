@@ -17,11 +17,6 @@ def whole_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:
     return inspect_photos(index, "none").crop_plan(CropSpec(frame_px, crop_px), "none")
 
 
-def face_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:
-    """Return the plan that aligns the face of every photo."""
-    return inspect_photos(index, "landmarks").crop_plan(CropSpec(frame_px, crop_px), "landmarks")
-
-
 def turned_plan(index: FaceIndex, crop_px: int, seed: int = 0, most_scale: float = 3.0) -> CropPlan:
     """Return a plan of any rotated squares, some of them partly or wholly outside of the photos.
 
