@@ -96,10 +96,3 @@ def test_a_jpeg_without_its_end_is_read_with_a_hint(photos, verifier, missing, p
     assert verdict.score == verifier.verify(whole, photos[1]).score
     assert "cut-off" in [hint.kind for hint in verdict.left.hints]
     assert "cut-off" not in [hint.kind for hint in verdict.right.hints]
-
-
-@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
-def test_a_jpeg_that_lacks_pixels_is_damaged(photos, share):
-    whole = encoded(Image.open(photos[0]), "JPEG", quality=95)
-    with pytest.raises(BadImage):
-        load_crop(whole[: int(len(whole) * share)], SPEC)

@@ -121,7 +121,7 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     ):
         labels = f'method="{method}",route="{route}",status="{status}"'
         assert f"facepairs_requests_total{{{labels}}}" in counted
-    assert 'facepairs_photos_refused_total{kind="image"} 1' in counted
+    assert 'facepairs_photos_refused_total{kind="not_image"} 1' in counted
     assert "Ann" not in counted
 
 

@@ -41,13 +41,3 @@ def test_changed_bytes_and_truncations_are_reported_and_never_trained_on(cache, 
             RecordStore.open(cache)
         with pytest.raises(tf.errors.OpError):
             list(reading)
-
-
-def test_a_link_to_nothing_is_a_finding(cache, tmp_path):
-    shard = min(cache.glob("*.tfrecord*"))
-    shard.unlink()
-    shard.symlink_to(tmp_path / "gone")
-    with pytest.raises(BadData, match=f"{shard.name}: not a file"):
-        RecordStore.open(cache)
-    with pytest.raises(BadData, match="absent"):
-        RecordStore.open(tmp_path / "absent")
