@@ -3,18 +3,12 @@
 import json
 
 import pytest
-from processes.script_runner import ROOT, run_script
+from processes.script_runner import run_script
 from tiny.bundles import tiny_bundle
 
 from facepairs.data.synth.folder import write_synthetic_faces
 
 SCRIPT = "scripts/studies/any_photo.py"
-
-
-@pytest.fixture(autouse=True)
-def _siblings(monkeypatch):
-    """Let the script import the modules beside it, as Python does when it runs the file."""
-    monkeypatch.syspath_prepend(str((ROOT / SCRIPT).parent))
 
 
 @pytest.fixture(scope="module")

@@ -1,32 +1,19 @@
 """The benchmark rows of other libraries load the same pairs and crops as facepairs' own."""
 
-import importlib
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from rivals import RIVALS
 
 from facepairs.bench.job import Job
 from facepairs.bench.rows import Settings, Spec
 from facepairs.bench.worker import row_function
 
-FOLDER = Path(__file__).parents[2] / "scripts" / "benchmarks"
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
 IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others fork
-
-
-@pytest.fixture
-def rivals(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
-    yield importlib.import_module("rivals")
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +35,9 @@ def spec(faces: Path, tmp_path: Path) -> Spec:
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
-def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
+def test_a_rival_loads_the_pairs_that_our_rows_load(spec, name):
     try:
-        batches = row_function(rivals.RIVALS[name])
+        batches = row_function(RIVALS[name])
     except ModuleNotFoundError as missing:
         pytest.skip(str(missing))
     job = Job(replace(spec, name=name))
