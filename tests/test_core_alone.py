@@ -105,21 +105,15 @@ MISSING = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def refused(core):
-    """Exit code, stdout and stderr of every command of `MISSING`, for people and for programs."""
+def test_a_missing_extra_is_one_line_for_people_and_an_object_for_programs(core):
     done = core(*([*words, *json_] for words in MISSING for json_ in ([], ["--json"])))
-    return dict(zip(MISSING, zip(done[::2], done[1::2], strict=True), strict=True))
-
-
-@pytest.mark.parametrize("words", MISSING, ids=" ".join)
-def test_a_missing_extra_is_one_line(refused, words):
-    what, extra = MISSING[words]
-    message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
-    for_people, (code, out, err) = refused[words]
-    assert for_people == (2, "", f"facepairs: error: {message}\n")
-    assert (code, err) == (2, "")
-    assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
+    for (words, (what, extra)), for_people, (code, out, err) in zip(
+        MISSING.items(), done[::2], done[1::2], strict=True
+    ):
+        message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
+        assert for_people == (2, "", f"facepairs: error: {message}\n"), words
+        assert (code, err) == (2, ""), words
+        assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
 
 
 def test_an_extra_is_asked_for_by_each_of_its_packages():
