@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -165,39 +163,28 @@ def test_circular_links_broken_links_and_pipes_are_told_apart(tmp_path: Path) ->
     }
 
 
-UNPRIVILEGED = """
-import json, os, sys
-from pathlib import Path
-from facepairs.verification.dataset_check import check_dataset
-check_dataset(Path(sys.argv[1]), False)  # imports every plug-in while it has permission
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
-print(json.dumps(check_dataset(Path(sys.argv[1]), False).to_json()))
-"""
-
-
 @needs_posix
 def test_missing_read_permission_is_an_error() -> None:
-    # Root reads everything, so the check runs in a process that has become `nobody`; that one
-    # cannot enter pytest's own temporary folder, nor one that a command made for itself.
+    user = os.geteuid()
+    # Root reads everything, so it becomes `nobody`, who cannot enter pytest's temporary folder.
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as place:
         root = folder(Path(place))
         root.chmod(0o755)
         put(root, "Shut/1.jpg", jpeg(7))
+        assert check_files(root).ok
         (root / "Ann/1.jpg").chmod(0)
         (root / "Shut").chmod(0)
-        done = subprocess.run(
-            [sys.executable, "-c", UNPRIVILEGED, place], capture_output=True, text=True, check=False
-        )
-        (root / "Shut").chmod(0o755)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    shut = [f for f in report["findings"] if f["kind"] == "no_permission"]
-    assert [(f["severity"], f["paths"]) for f in shut] == [
-        ("error", ["Ann/1.jpg"]),
-        ("error", ["Shut"]),
-    ]
-    assert 0 in report["bad_images"]
+        os.seteuid(user or 65534)
+        try:
+            report = check_files(root)
+        finally:
+            os.seteuid(user)
+            (root / "Shut").chmod(0o755)
+    assert {(f.severity, f.kind, f.paths) for f in report.findings} == {
+        ("error", "no_permission", ("Ann/1.jpg",)),
+        ("error", "no_permission", ("Shut",)),
+    }
+    assert report.bad_images == (0,)
 
 
 def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:

@@ -64,13 +64,6 @@ def test_16_bit_gray_keeps_the_high_byte_and_a_pgm_is_scaled_by_its_largest_valu
     assert np.abs(crop[..., 0] - values / 63000 * 255).max() <= 1
 
 
-@pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "PNG"])
-def test_palettes_become_colours(kind):
-    palette = Image.fromarray(smooth(60, 60)).quantize(64)
-    crop = load_crop(encoded(palette, kind), CropSpec(60, 40))
-    assert np.array_equal(crop, np.asarray(palette.convert("RGB"))[10:50, 10:50])
-
-
 def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
     start = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)
     monkeypatch.setattr(formats, "_has_heif", lambda: False)

@@ -3,22 +3,15 @@
 import hashlib
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storage.range_server import Remote, serving
+from storage.range_server import Remote
 
 from facepairs.data.lfw.fetch import RemoteFile, download, fetch_lists
 from facepairs.errors import BadTransfer
 
 BODY = hashlib.shake_256(b"body").digest(300_000)
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    with serving() as server:
-        yield server
 
 
 def test_an_interrupted_transfer_resumes_where_it_stopped(remote: Remote, tmp_path: Path) -> None:

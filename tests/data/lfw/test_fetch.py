@@ -4,12 +4,12 @@ import hashlib
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from storage.archives import tgz, tree, zipped
-from storage.range_server import Remote, serving, sha256
+from storage.range_server import Remote, sha256
 
 from facepairs.data.lfw.fetch import (
     LISTS,
@@ -26,12 +26,6 @@ PHOTOS = {
     "Zed/Zed_0001.jpg": bytes(range(256)) * 40,
 }
 WORDS = {source.file: f"official {source.file}\n".encode() for source in LISTS}
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    with serving() as server:
-        yield server
 
 
 def below(top: str) -> dict[str, bytes]:
