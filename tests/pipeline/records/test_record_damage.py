@@ -13,18 +13,13 @@ from facepairs.pipeline.records.store import RecordStore
 SHARD = "pairs-00001-of-00002.tfrecord"
 
 
-@pytest.fixture
-def cache(tmp_path):
-    """Six pairs of raw crops of 4 by 4 pixels."""
+@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.slow)])
+def test_changed_bytes_and_truncations_are_reported_and_never_trained_on(tmp_path, step):
     for person in range(4):
         noise_photos(tmp_path / "faces" / f"P{person}", 2, (8, 8))
     index = FaceIndex.scan(tmp_path / "faces")
     plan = whole_plan(index, 4, 8)
-    return build(tmp_path / "cache", index, plan, pairs=6, encoding="raw", shards=2)
-
-
-@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.slow)])
-def test_changed_bytes_and_truncations_are_reported_and_never_trained_on(cache, step):
+    cache = build(tmp_path / "cache", index, plan, pairs=6, encoding="raw", shards=2)
     path = cache / SHARD
     whole = path.read_bytes()
     reading = RecordStore.open(cache).batches(3, None).take(2)
