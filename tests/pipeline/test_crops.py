@@ -91,7 +91,9 @@ def test_all_stores_return_the_same_bits_in_batches_of_any_kind(mixed, tmp_path,
         build_cache(tmp_path / encoding, CachePlan(mixed, plan, sampler, 60, encoding))
         records = RecordStore.open(tmp_path / encoding)
         assert records.manifest.alignment == plan.alignment
-        batches = records.batches(6, None).take(10)
+        batches = list(records.batches(6, None).take(10))
+        labels = np.concatenate([batch["genuine"] for batch in batches])
+        assert np.array_equal(labels, pairs.genuine)
         sides = zip(*(np.split(batch["images"].numpy(), 2) for batch in batches), strict=True)
         for crops, images in zip(sides, (pairs.left, pairs.right), strict=True):
             assert np.abs(np.concatenate(crops).astype(int) - alone[images]).mean() <= most

@@ -1,7 +1,6 @@
 """The benchmark rows of other libraries load the same pairs and crops as facepairs' own."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,19 +16,14 @@ IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others
 
 
 @pytest.fixture(scope="module")
-def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("rivals") / "faces"
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    place = tmp_path_factory.mktemp("rivals")
     for image in range(PEOPLE * PHOTOS):
-        path = root / f"Person_{image // PHOTOS}" / f"photo_{image % PHOTOS}.jpg"
+        path = place / "faces" / f"Person_{image // PHOTOS}" / f"photo_{image % PHOTOS}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (250, 250), (6 * image, 255 - 6 * image, 3 * image)).save(path)
-    return root
-
-
-@pytest.fixture
-def spec(faces: Path, tmp_path: Path) -> Spec:
-    settings = Settings(str(faces), {}, batch_size=BATCH, seconds=0.1, align="none")
-    spec = Spec(settings, str(tmp_path), "pil-draft")
+    settings = Settings(str(place / "faces"), {}, batch_size=BATCH, seconds=0.1, align="none")
+    spec = Spec(settings, str(place), "pil-draft")
     Job(spec).prepare()
     return spec
 

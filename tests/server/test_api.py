@@ -64,31 +64,21 @@ def test_verify_answers_as_the_command_does(ask, people, as_json, options):
 def test_a_face_can_be_chosen(ask, people, group):
     found = ask("POST", "/v1/detect", files=files(image=group), data={"crops": "true"})
     assert (found["width"], found["height"]) == (640, 400)
-    assert [face["description"].partition(", ")[2] for face in found["faces"]] == [
-        "the most prominent of 2",
-        "number 2 of 2",
-    ]
-    for face in found["faces"]:
+    assert len(found["faces"]) == 2
+    for position, face in enumerate(found["faces"]):
         _, _, data = face["crop"].partition("base64,")
         crop = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
         assert crop.shape == (150, 150, 3)
-    verdicts = [
-        ask(
-            "POST",
-            "/v1/verify",
-            files=files(left=people[position * 2 + 1], right=group),
-            data={"right_face": position, "describe": True},
-        )
-        for position in (0, 1)
-    ]
-    for verdict, face in zip(verdicts, found["faces"], strict=True):
+        photos = files(left=people[position * 2 + 1], right=group)
+        choice = {"right_face": position, "describe": True}
+        verdict = ask("POST", "/v1/verify", files=photos, data=choice)
         assert verdict["faces"]["right"]["box"] == face["box"]
         assert ["verdict", verdict["verdict"]] in verdict["description"]
         assert ["B", face["description"]] in verdict["description"]
     error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
                 data={"left_face": 2})  # fmt: skip
     assert error["error"]["kind"] == "config"
-    assert error["error"]["message"].endswith("2 faces, 0 to 1 (left_face)")
+    assert "left_face" in error["error"]["message"]
 
 
 def test_embeddings_are_those_of_the_library(ask, people):
@@ -119,20 +109,14 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
                "forget_after": 2}, files={"photo": group.read_bytes()})  # fmt: skip
     assert (done["enrolled"], done["refused"]) == (1, [])
     everybody = {one["name"]: one for one in ask("GET", "/v1/people")["people"]}
-    assert sorted(everybody) == ["Ann O'Neil/Müller", "Ben"]
+    assert list(everybody) == ["Ann O'Neil/Müller", "Ben"]
     assert everybody["Ben"]["expires"] > everybody["Ben"]["added"]
-    answers = [
-        ask(
-            "POST",
-            "/v1/identify",
-            files=files(image=group),
-            data={"threshold": 0.99, "face": position, "describe": True},
-        )
-        for position in (0, 1)
-    ]
-    assert [one["candidates"][0]["name"] for one in answers] == ["Ann O'Neil/Müller", "Ben"]
-    assert answers[1]["same_photo"] == "Ben"
-    assert answers[1]["description"][0] == ["person", "Ben"]
+    for position, name in enumerate(everybody):
+        choice = {"threshold": 0.99, "face": position, "describe": True}
+        answer = ask("POST", "/v1/identify", files=files(image=group), data=choice)
+        assert answer["candidates"][0]["name"] == name
+    assert answer["same_photo"] == "Ben"
+    assert answer["description"][0] == ["person", "Ben"]
     error = ask("POST", "/v1/people", 422, data={"name": " "}, files=photo[:1])
     assert error["error"]["kind"] == "config"
     path = "/v1/people/{name}"

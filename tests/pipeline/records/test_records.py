@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from drawn.caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
-from drawn.crop_plans import whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +16,6 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
-from facepairs.pipeline.dataset import make_dataset
-from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.manifest import MANIFEST, compare_sizes, read_manifest
 from facepairs.pipeline.records.store import RecordStore
@@ -58,23 +55,6 @@ def test_every_shard_is_a_block_of_the_sampler(index, caches):
         paths = sorted(map(str, folder.glob("*.tfrecord")))
         counts = [sum(1 for _ in tf.data.TFRecordDataset(path)) for path in paths]
         assert counts == [17, 18, 17, 18]
-
-
-@pytest.mark.parametrize("batch_size", [7, 35])
-def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
-    files = make_dataset(
-        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)),
-        lambda: iter([expected(index)]),
-        batch_size,
-    )
-    images, genuine = read_all(files)
-    assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
-    for kind, most in (("raw", 0), ("jpeg", 2)):
-        batches = RecordStore.open(caches[kind]).batches(batch_size, None)
-        got, labels = read_all(batches, PAIRS // batch_size)
-        assert got.dtype == np.uint8
-        assert np.abs(got.astype(int) - images).mean() <= most
-        assert np.array_equal(labels, genuine)
 
 
 def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
