@@ -51,7 +51,16 @@ def spoilt(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pairs(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return list_pairs(scenes, tmp_path_factory.mktemp("pairs") / "pairs.csv")
+    """All genuine pairs, and impostor pairs of every photo."""
+    index, rows = FaceIndex.scan(scenes), []
+    for person in range(len(index.people)):
+        mine, other = index.images_of(person), index.images_of((person or len(index.people)) - 1)
+        rows += [(index.name(a), index.name(b), 1) for a in mine for b in mine if a < b]
+        rows += [(index.name(a), index.name(other[0]), 0) for a in mine]
+    path = tmp_path_factory.mktemp("pairs") / "pairs.csv"
+    with open(path, "w", newline="") as handle:
+        csv.writer(handle).writerows([("left", "right", "genuine"), *rows])
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +69,6 @@ def spoilt_pairs(pairs: Path) -> Path:
     path = pairs.with_name("spoilt.csv")
     plain, noise = f"{NOBODY}/plain.png", f"{NOBODY}/noise.png"
     path.write_text(pairs.read_text() + f"{plain},{noise},1\n{noise},{plain},1\n")
-    return path
-
-
-def list_pairs(root: Path, path: Path) -> Path:
-    """List all genuine pairs, and impostor pairs of every photo."""
-    index = FaceIndex.scan(root)
-    rows = []
-    for person in range(len(index.people)):
-        mine, other = index.images_of(person), index.images_of((person or len(index.people)) - 1)
-        rows += [(index.name(a), index.name(b), 1) for a in mine for b in mine if a < b]
-        rows += [(index.name(a), index.name(other[0]), 0) for a in mine]
-    with open(path, "w", newline="") as handle:
-        csv.writer(handle).writerows([("left", "right", "genuine"), *rows])
     return path
 
 
