@@ -60,6 +60,14 @@ def test_a_mirror_image_has_the_same_descriptors_in_another_order(px):
     assert np.abs(mirrored - own).max() > 0.1
 
 
+def test_mirroring_keeps_the_sums_and_negates_the_differences():
+    descriptors = np.random.default_rng(4).random((3, 128))
+    own, mirrored = fold_descriptors(descriptors), fold_descriptors(descriptors[:, MIRROR_ORDER])
+    assert own.shape == (3, 2, 64)
+    assert mirrored == pytest.approx(own * np.float32([[1], [-1]]))
+    assert np.square(own).sum(axis=(1, 2)) == pytest.approx(2 * np.square(descriptors).sum(axis=1))
+
+
 def test_a_flat_image_has_empty_descriptors_and_a_defined_vector():
     flat = np.full((1, 96, 96, 3), 0.5, np.float32)
     assert np.abs(np.asarray(describe(flat))).max() < 0.01

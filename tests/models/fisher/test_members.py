@@ -9,11 +9,7 @@ from test_fisher import faces, photos
 
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
-from facepairs.models.fisher.descriptors import (
-    View,
-    describe,
-    positions,
-)
+from facepairs.models.fisher.descriptors import LENGTH, View, describe, positions, project_views
 from facepairs.models.fisher.embedding import BASE, SLOPE, CohortDimension
 from facepairs.models.fisher.tower import (
     BACKBONE,
@@ -66,6 +62,17 @@ def test_lines_are_second_derivatives():
     assert np.abs(lines[0, middle]).max() < 0.01  # a ramp has no lines
     by_orientation = lines[1, middle].reshape(-1, 8).sum(axis=0)
     assert set(np.argsort(by_orientation)[-2:]) == {2, 6}  # bright and dark ones, upright
+
+
+def test_views_of_both_kinds_are_computed_together_as_one_by_one():
+    images = faces(2, 96)
+    views = [View(), View(60, 6, lines=True), View(66)]
+    random = np.random.default_rng(0)
+    bases = [random.normal(size=(LENGTH, 4)).astype(np.float32) for _ in views]
+    together = np.asarray(project_views(images, views, bases))
+    for number, (view, basis) in enumerate(zip(views, bases, strict=True)):
+        alone = np.asarray(describe(images, view)) @ basis
+        np.testing.assert_allclose(together[:, number], alone.transpose(0, 2, 1), atol=1e-4)
 
 
 def test_an_embedding_is_the_concatenation_of_the_members():
