@@ -125,6 +125,7 @@ def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
         ("warning", "nested_folder", ("Ann/deeper",)),
         ("warning", "empty_person", ("Nobody",)),
     }
+    assert check_files(tmp_path).findings == report.findings  # in the same order
     severities = [finding.severity for finding in report.findings]
     assert severities == sorted(severities, key=["error", "warning", "note"].index)
     assert report.bad_images == ()

@@ -127,6 +127,12 @@ def test_the_size_is_that_of_the_upright_image(orientation: int, size: tuple[int
     assert seen.pixels.shape[:2] == tuple(-(-side // 8) for side in seen.size[::-1])
 
 
+def test_large_jpegs_of_several_scans_are_not_plain() -> None:
+    picture = Image.new("RGB", (3000, 3000))
+    assert check(encoded(picture, "JPEG"), 8).plain
+    assert not check(encoded(picture, "JPEG", progressive=True), 8).plain
+
+
 def test_tensorflow_decodes_plain_images_to_the_same_pixels() -> None:
     tf = pytest.importorskip("tensorflow")
     sound = [

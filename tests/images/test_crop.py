@@ -216,6 +216,18 @@ def test_a_turned_photo_gives_the_square_of_the_upright_one(orientation, kind, l
     assert apart.max() < 140  # the edge of the photo is at most half a pixel away
 
 
+def test_several_squares_come_from_one_opened_photo():
+    frame = smooth(400, 600)
+    squares = [rotated(0.11, 10, (300, 300)), rotated(0.7, 0, (500, 200)), rotated(0.3, 5, (0, 0))]
+    for kind in ("JPEG", "PNG", "WEBP", "GIF"):
+        data = encoded(frame, kind)
+        photo = open_photo(data)
+        for square in squares:
+            first = warp_photo(photo, square, 112)
+            assert np.array_equal(first, warp_photo(photo, square, 112))
+            assert np.array_equal(first, warp_photo(open_photo(data), square, 112))
+
+
 def test_a_square_beside_the_photo_is_black():
     photo = open_photo(encoded(smooth(40, 60), "PNG"))
     assert not warp_photo(photo, rotated(0.5, 3, (900, 900)), 112).any()

@@ -73,6 +73,14 @@ def test_a_limit_is_named_with_the_way_to_raise_it(monkeypatch):
         assert f"{limit if limit == '53' else 52} megapixels" in str(caught.value)
 
 
+def test_a_limit_of_the_users_own_holds_for_every_format(monkeypatch):
+    photo = encoded(Image.new("L", (5400, 5000)), "WEBP", method=0)
+    with pytest.raises(BadImage):
+        open_photo(photo)  # whose decoder holds four copies: 26 megapixels
+    monkeypatch.setenv("FACEPAIRS_MAX_MEGAPIXELS", "30")
+    assert open_photo(photo).width_px == 5400
+
+
 @pytest.mark.parametrize("bits", [10, 12])
 def test_a_photo_of_few_bits_in_sixteen_is_said_to_be_nearly_black(photos, verifier, bits):
     grey = np.asarray(Image.open(photos[0]).convert("L")).astype(np.uint16) << (bits - 8)
