@@ -23,4 +23,5 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callabl
         if not kept.exists():
             shutil.rmtree(shared / name, ignore_errors=True)  # another process may have failed
             kept.write_bytes(pickle.dumps(make(shared / name)))
-    return pickle.loads(kept.read_bytes())
+    made: T = pickle.loads(kept.read_bytes())
+    return made
