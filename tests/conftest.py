@@ -2,7 +2,6 @@
 
 import gc
 import os
-import pickle
 import shutil
 import signal
 import tempfile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
+from processes.once import made_once
 
 if TYPE_CHECKING:
     from processes.postgres_server import PostgresServer
@@ -93,23 +93,13 @@ def many_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def drawn_once(tmp_path_factory: pytest.TempPathFactory, name: str, **options: int) -> Path:
-    """Draw a folder of faces, once for all processes of pytest-xdist."""
-    from filelock import FileLock
+    def draw(folder: Path) -> Path:
+        from facepairs.data.synth.folder import write_synthetic_faces
 
-    from facepairs.data.synth.folder import write_synthetic_faces
+        write_synthetic_faces(folder / "faces", **options)
+        return folder / "faces"
 
-    shared = shared_folder(tmp_path_factory)
-    root = shared / name / "faces"
-    with FileLock(shared / f"{name}.lock"):
-        if not root.exists():
-            write_synthetic_faces(root, **options)
-    return root
-
-
-def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for all processes of pytest-xdist."""
-    shared = tmp_path_factory.getbasetemp()
-    return shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    return made_once(tmp_path_factory, name, draw)
 
 
 class ShortTraining(NamedTuple):
@@ -139,36 +129,27 @@ def difference_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def difference_run(
     faces: Path, difference_settings: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> ShortTraining:
-    """A short training of `difference` in Python, once for all processes of pytest-xdist."""
-    from filelock import FileLock
+    """A short training of `difference` in Python."""
 
-    shared = shared_folder(tmp_path_factory)
-    kept = shared / "difference-run.pickle"
-    with FileLock(f"{kept}.lock"):
-        if not kept.exists():
-            out = shared / "difference-run"
-            shutil.rmtree(out, ignore_errors=True)  # another process may have failed
-            training = train_briefly(faces, out, difference_settings)
-            kept.write_bytes(pickle.dumps(tuple(training)))
-    return ShortTraining(*pickle.loads(kept.read_bytes()))
+    def train(out: Path) -> tuple[object, ...]:
+        import keras
 
+        import facepairs
+        from facepairs.config import load_config
+        from facepairs.training.inputs import data as training_data
 
-def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
-    import keras
+        losses: list[float] = []
+        lines: list[str] = []
+        callback = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: losses.append(logs["loss"])
+        )
+        config = load_config(difference_settings)
+        with pytest.MonkeyPatch.context() as patch, facepairs.showing(log=lines.append):
+            patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
+            run = facepairs.train(str(faces), str(out), config, callbacks=[callback])
+        return run, losses, lines
 
-    import facepairs
-    from facepairs.config import load_config
-    from facepairs.training.inputs import data as training_data
-
-    losses: list[float] = []
-    lines: list[str] = []
-    callback = keras.callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: losses.append(logs["loss"])
-    )
-    with pytest.MonkeyPatch.context() as patch, facepairs.showing(log=lines.append):
-        patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
-        run = facepairs.train(str(faces), str(out), load_config(settings), callbacks=[callback])
-    return ShortTraining(run, losses, lines)
+    return ShortTraining(*made_once(tmp_path_factory, "difference-run", train))
 
 
 @pytest.fixture(scope="module")

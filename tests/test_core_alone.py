@@ -36,9 +36,8 @@ def core(tmp_path_factory):
     def run(*lines):
         return run_several(environment, work, *lines)
 
-    run.work, run.environment = work, environment
-    words = ("data", "synth", "--out", FACES, "--people", 3, "--photos", 2)
-    drawn = run_in(environment, "-m", "facepairs", *words, cwd=work)
+    run.work = work
+    (drawn,) = run(("data", "synth", "--out", FACES, "--people", 3, "--photos", 2))
     assert drawn.returncode == 0, drawn.stderr
     run.photos = sorted(str(path.relative_to(work)) for path in (work / FACES).glob("*/*.jpg"))
     rows = [
@@ -60,19 +59,11 @@ def command_lines(command, words=()):
 
 
 def test_every_command_shows_its_help(core):
-    lines = command_lines(build_command())
-    assert len(lines) >= len(COMMANDS)
-    code = (
-        "import json, sys; from facepairs.cli.main import main\n"
-        "for words in json.loads(sys.argv[1]):\n"
-        "    try: main([*words, '--help'])\n"
-        "    except SystemExit as ended: assert not ended.code, words\n"
-        "    print('END', *words)"
-    )
-    done = run_in(core.environment, "-c", code, json.dumps([(), *lines]), cwd=core.work)
-    assert done.returncode == 0, done.stderr
-    for words, text in zip([(), *lines], done.stdout.split("END"), strict=False):
-        assert "Usage: " in text, words
+    lines = [(), *command_lines(build_command())]
+    assert len(lines) > len(COMMANDS)
+    for words, shown in zip(lines, core(*((*words, "--help") for words in lines)), strict=True):
+        assert shown.returncode == 0, words
+        assert "Usage: " in shown.stdout, words
 
 
 def test_it_verifies_searches_enrols_scores_and_checks(core):
@@ -113,21 +104,15 @@ MISSING = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def refused(core):
-    """Exit code, stdout and stderr of every command of `MISSING`, for people and for programs."""
+def test_a_missing_extra_is_one_line_for_people_and_an_object_for_programs(core):
     done = core(*([*words, *json_] for words in MISSING for json_ in ([], ["--json"])))
-    return dict(zip(MISSING, zip(done[::2], done[1::2], strict=True), strict=True))
-
-
-@pytest.mark.parametrize("words", MISSING, ids=" ".join)
-def test_a_missing_extra_is_one_line(refused, words):
-    what, extra = MISSING[words]
-    message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
-    for_people, (code, out, err) = refused[words]
-    assert for_people == (2, "", f"facepairs: error: {message}\n")
-    assert (code, err) == (2, "")
-    assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
+    for (words, (what, extra)), for_people, (code, out, err) in zip(
+        MISSING.items(), done[::2], done[1::2], strict=True
+    ):
+        message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
+        assert for_people == (2, "", f"facepairs: error: {message}\n"), words
+        assert (code, err) == (2, ""), words
+        assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
 
 
 def test_an_extra_is_asked_for_by_each_of_its_packages():

@@ -7,10 +7,10 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from drawn.photos import encoded, put
 from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import facepairs, in_process
@@ -21,17 +21,13 @@ SAMPLE = 20
 @pytest.fixture(scope="module")
 def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("photo") / "photo.jpg"
-    path.write_bytes(hostile.encoded(hostile.face(1), "JPEG"))
+    path.write_bytes(encoded(hostile.face(1), "JPEG"))
     return path
-
-
-def corpus() -> list[hostile.Hostile]:
-    return list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
 
 
 @pytest.fixture(scope="module")
 def files() -> list[hostile.Hostile]:
-    return corpus()
+    return list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
 
 
 @pytest.fixture
@@ -39,55 +35,28 @@ def odd(tmp_path: Path, photo: Path) -> list[tuple[str, Path]]:
     return list(hostile.odd_places(tmp_path / "faces" / "Ann", photo.read_bytes()))
 
 
-class Fed(NamedTuple):
-    """What files ended with, and what is odd about those that are special."""
-
-    sample: list[hostile_run.Outcome]
-    special: list[hostile_run.Outcome]
-    odd: list[str]
-
-
-@pytest.fixture(scope="module")
-def fed(files: list[hostile.Hostile], photo: Path, tmp_path_factory: pytest.TempPathFactory) -> Fed:
-    """A sample of files and every special one, fed to one process."""
-    folder = tmp_path_factory.mktemp("fed")
-    chosen = np.random.Generator(np.random.Philox(5)).permutation(len(files))[:SAMPLE]
-    paths = []
-    for number in chosen.tolist():
-        path = folder / f"{number}.jpg"
-        path.write_bytes(files[number].data)
-        paths.append(path)
-    odd = list(hostile.odd_places(folder / "odd", photo.read_bytes()))
-    outcomes = list(hostile_run.run([*paths, *(path for _, path in odd)], photo))
-    end = SAMPLE * len(hostile_run.WAYS)
-    assert len(outcomes) == end + len(odd) * len(hostile_run.WAYS)
-    return Fed(outcomes[:end], outcomes[end:], [what for what, _ in odd])
-
-
-def check_outcomes(outcomes: list[hostile_run.Outcome]) -> None:
-    """Assert that every outcome is a verdict or a one-line error, within time and memory."""
-    worst = [outcome for outcome in outcomes if outcome.result not in ("verdict", "error")]
-    slow = [outcome for outcome in outcomes if outcome.seconds > 5 or outcome.megabytes > 1024]
-    assert not worst, worst[:3]
-    assert not slow, slow[:3]
-
-
 def test_the_corpus_is_the_same_each_time(files: list[hostile.Hostile]) -> None:
-    assert files == corpus()
+    assert files == list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
     assert len({file.name + file.kind for file in files}) == len(files) > 400
 
 
-def test_a_sample_ends_in_verdicts_and_one_line_errors(fed: Fed) -> None:
-    check_outcomes(fed.sample)
-    results = [outcome.result for outcome in fed.sample]
+def test_a_sample_and_special_files_end_in_verdicts_and_one_line_errors(
+    files: list[hostile.Hostile], photo: Path, odd: list[tuple[str, Path]], tmp_path: Path
+) -> None:
+    chosen = np.random.Generator(np.random.Philox(5)).permutation(len(files))[:SAMPLE]
+    paths = [put(tmp_path, f"{number}.jpg", files[number].data) for number in chosen.tolist()]
+    outcomes = list(hostile_run.run([*paths, *(path for _, path in odd)], photo))
+    assert len(outcomes) == (SAMPLE + len(odd)) * len(hostile_run.WAYS)
+    for outcome in outcomes:
+        assert outcome.result in ("verdict", "error"), outcome
+        assert outcome.seconds <= 5, outcome
+        assert outcome.megabytes <= 1024, outcome
+    end = SAMPLE * len(hostile_run.WAYS)
+    results = [outcome.result for outcome in outcomes[:end]]
     assert results.count("verdict") > SAMPLE
     assert results.count("error") > 10
-
-
-def test_special_files_and_odd_names_end_in_one_line(fed: Fed) -> None:
-    check_outcomes(fed.special)
-    verified = [outcome for outcome in fed.special if outcome.way == "verify"]
-    for what, outcome in zip(fed.odd, verified, strict=True):
+    verified = [outcome for outcome in outcomes[end:] if outcome.way == "verify"]
+    for (what, _), outcome in zip(odd, verified, strict=True):
         assert (outcome.result == "verdict") == (what == "name"), outcome
 
 

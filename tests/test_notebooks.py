@@ -17,23 +17,6 @@ def outputs(cell: nbformat.NotebookNode) -> str:
     return "".join(output["text"] for output in streams)
 
 
-def test_every_tutorial_has_a_notebook_that_leads_to_it():
-    assert [path.stem for path in sorted(TUTORIALS.glob("*.md"))] == [
-        path.stem for path in sorted(EXAMPLES.glob("*.ipynb"))
-    ]
-    for path in EXAMPLES.glob("*.ipynb"):
-        first = nbformat.read(path, as_version=4).cells[0].source
-        assert f"(../../docs/tutorials/{path.stem}.md)" in first
-        page = (TUTORIALS / f"{path.stem}.md").read_text(encoding="utf-8")
-        assert f"examples/notebooks/{path.name}" in page
-
-
-def test_the_notebook_of_the_web_app_has_the_code_of_the_tutorial():
-    cells = nbformat.read(EXAMPLES / "verify-in-a-web-app.ipynb", as_version=4).cells
-    code = (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
-    assert code.rstrip() in [cell.source for cell in cells]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,13 +1,9 @@
 """The public names exist, stand in the reference, and are imported when they are used."""
 
-import importlib.util
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 import facepairs
 
@@ -30,20 +26,3 @@ def test_importing_them_loads_no_framework():
     code += f"; print(sorted(({heavy} - {{'PIL'}}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n[]\n"
-
-
-@pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None, reason="needs basedpyright")
-@pytest.mark.slow
-def test_another_type_checker_accepts_what_users_write(tmp_path):
-    """mypy checks the same file in `make quality`."""
-    settings = {
-        "include": [str(Path(__file__).with_name("user_code.py"))],
-        "extraPaths": [str(ROOT)],
-        "typeCheckingMode": "strict",
-        "reportMissingTypeStubs": False,  # Keras
-        "reportUnknownMemberType": False,  # methods of Keras and Matplotlib
-    }
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    words = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "-p"]
-    done = subprocess.run([*words, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""What users write against the public interface: checked by mypy and pyright, and never run."""
+"""What users write against the public interface: checked by mypy, and never run."""
 
 from collections.abc import Sequence
 from typing import assert_type

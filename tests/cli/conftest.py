@@ -1,15 +1,14 @@
 """Short trainings, each made once for all tests that look at its results."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from PIL import Image
 from processes.command_line import in_process
+from processes.once import made_once
 from tiny.bundles import FRAME_PX, error_table, tiny_bundle
 
 from facepairs.bundles.rates import OperatingPoint
@@ -65,24 +64,17 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese-small`, once for all processes of pytest-xdist.
-
-    Its local descriptors are fitted roughly.
-    """
+    """A short training of `siamese-small`; its local descriptors are fitted roughly."""
     from facepairs.training import fisher
     from facepairs.training.inputs import data as training_data
 
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    folder, printed = shared / "small-run", shared / "small-run.json"
-    with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as patch:
-        if not printed.exists():
+    def train(folder: Path) -> tuple[Path, dict[str, Any], str]:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(fisher, "ITERATIONS", 2)
             patch.setattr(fisher, "SAMPLE_IMAGES", 20)
             patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
             words = ("train", faces, "--out", folder, "--config", settings, "--json")
             done = in_process(*words, check=0)
-            printed.write_text(json.dumps([json.loads(done.stdout), done.stderr]))
-    report, messages = json.loads(printed.read_text())
-    return Run(folder, report, messages)
+        return folder, json.loads(done.stdout), done.stderr
+
+    return Run(*made_once(tmp_path_factory, "small-run", train))

@@ -16,27 +16,11 @@ from facepairs.data.index import FaceIndex
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
-SETTINGS = """
-model = "siamese-conv"
-image_size = 64
-epochs = 2
-batch_size = 64
-pairs_per_epoch = 64
-calibration_share = 0.3
-test_share = 0.25
-"""
 NOBODY = "Zzz_Nobody"
 
 
 def as_json(*arguments: object, check: int = 0) -> dict[str, Any]:
     return dict(json.loads(in_process(*arguments, "--json", check=check).stdout))
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("settings") / "small.toml"
-    path.write_text(SETTINGS)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +38,6 @@ def scenes(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bundle(scenes: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("runs") / "run"
-    in_process("train", scenes, "--out", out, "--config", settings, check=0)
-    return out / "bundle"
-
-
-@pytest.fixture(scope="module")
 def spoilt(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same photos, and two without a face of one more person: a plain colour, and noise."""
     root = tmp_path_factory.mktemp("spoilt") / "photos"
@@ -74,7 +51,16 @@ def spoilt(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pairs(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return list_pairs(scenes, tmp_path_factory.mktemp("pairs") / "pairs.csv")
+    """All genuine pairs, and impostor pairs of every photo."""
+    index, rows = FaceIndex.scan(scenes), []
+    for person in range(len(index.people)):
+        mine, other = index.images_of(person), index.images_of((person or len(index.people)) - 1)
+        rows += [(index.name(a), index.name(b), 1) for a in mine for b in mine if a < b]
+        rows += [(index.name(a), index.name(other[0]), 0) for a in mine]
+    path = tmp_path_factory.mktemp("pairs") / "pairs.csv"
+    with open(path, "w", newline="") as handle:
+        csv.writer(handle).writerows([("left", "right", "genuine"), *rows])
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -86,40 +72,26 @@ def spoilt_pairs(pairs: Path) -> Path:
     return path
 
 
-def list_pairs(root: Path, path: Path) -> Path:
-    """List all genuine pairs, and impostor pairs of every photo."""
-    index = FaceIndex.scan(root)
-    rows = []
-    for person in range(len(index.people)):
-        mine, other = index.images_of(person), index.images_of((person or len(index.people)) - 1)
-        rows += [(index.name(a), index.name(b), 1) for a in mine for b in mine if a < b]
-        rows += [(index.name(a), index.name(other[0]), 0) for a in mine]
-    with open(path, "w", newline="") as handle:
-        csv.writer(handle).writerows([("left", "right", "genuine"), *rows])
-    return path
-
-
 def scores_of(path: Path) -> dict[tuple[str, str], float]:
     with open(path, newline="") as handle:
         return {(row["left"], row["right"]): float(row["score"]) for row in csv.DictReader(handle)}
 
 
-@pytest.mark.slow
-def test_what_is_trained_on_scenes_is_measured_and_verified_the_same(bundle, scenes, tmp_path):
-    summary = as_json("evaluate", bundle, scenes, "--out", tmp_path / "scores.csv")
+def test_scenes_are_measured_and_verified_the_same(scenes, tmp_path):
+    summary = as_json("evaluate", "default", scenes, "--out", tmp_path / "scores.csv")
     assert (summary["alignment"], summary["photos_left_out"]) == ("landmarks-5", 0)
     assert summary["auc"]["value"] > 0.5
     scores = scores_of(tmp_path / "scores.csv")
     for pair in list(scores)[:: len(scores) // 5]:
         photos = [scenes / name for name in pair]
-        verdict = json.loads(in_process("verify", *photos, "--bundle", bundle, "--json").stdout)
+        verdict = json.loads(in_process("verify", *photos, "--json").stdout)
         assert verdict["score"] == pytest.approx(scores[pair], abs=1e-5)
 
 
-def test_photos_without_a_face_are_refused_everywhere(spoilt, spoilt_pairs, settings, tmp_path):
+def test_photos_without_a_face_are_refused_everywhere(spoilt, spoilt_pairs, tmp_path):
     out = tmp_path / "out"
     for command in (
-        ("train", spoilt, "--out", out, "--config", settings),
+        ("train", spoilt, "--out", out),
         ("cache", "build", spoilt, "--out", out, "--pair-count", 100),
         ("evaluate", "default", spoilt, "--pairs", spoilt_pairs),
         ("calibrate", "default", spoilt, "--out", out),

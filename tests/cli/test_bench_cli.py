@@ -1,13 +1,9 @@
 import json
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
-from processes.command_line import Result, command, in_process
+from processes.command_line import Result, in_process
 
 from facepairs.bench.rows import ROWS, Row
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -56,30 +52,3 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(
     assert done.returncode == 1
     assert re.search(r"^pil +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^broken +failed: AttributeError: ", done.stdout, re.MULTILINE)
-
-
-def test_a_photo_without_a_face_is_named_before_anything_is_measured(tmp_path: Path) -> None:
-    for number in range(4):
-        place = tmp_path / f"P{number // 2}" / f"{number}.jpg"
-        place.parent.mkdir(exist_ok=True)
-        Image.linear_gradient("L").rotate(9 * number).convert("RGB").save(place)
-    done = in_process("bench", tmp_path, "--rows", "files", check=2)
-    assert re.search(r"P\d/\d\.jpg: ", done.stderr)
-    assert done.stdout == ""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
-def test_ctrl_c_shows_what_was_measured(photos: Path, tmp_path: Path) -> None:
-    out = tmp_path / "bench.json"
-    few = ("--rows", "pil,article", "--repeats", 90, "--seconds", 0.1, "--out", out)
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command("bench", photos, *few), stdout=pipe, stderr=pipe, text=True)
-    assert process.stderr is not None
-    while "pil: " not in process.stderr.readline():
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    stdout, _ = process.communicate(timeout=240)
-    assert process.returncode == 130
-    assert "\npil " in stdout
-    assert json.loads(out.read_text())["settings"]["interrupted"]

@@ -5,10 +5,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
+from processes.command_line import Result, in_process
 
-from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig, BadData
@@ -33,34 +32,19 @@ def settings(tmp_path: Path) -> Path:
     return path
 
 
-def run(*words: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(word) for word in words])
-    assert isinstance(caught.value.code, int)
-    return caught.value.code
+def build(photos: object, out: object, *words: object, check: int = 0) -> Result:
+    return in_process(
+        "cache", "build", photos, "--out", out, "--pair-count", 40, *words, check=check
+    )
 
 
-def built(photos: object, out: object) -> tuple[object, ...]:
-    return ("cache", "build", photos, "--out", out, "--pair-count", 40)
-
-
-def build(photos: Path, out: object, *words: object) -> int:
-    return run(*built(photos, out), *words)
-
-
-def test_build(photos, tmp_path, capsys):
+def test_a_cache_is_built_and_described(photos, tmp_path, settings):
     out = tmp_path / "cache"
-    assert build(photos, out) == 0
-    printed = capsys.readouterr()
-    assert printed.out.startswith(f"written  {out}\npairs    40 in 1 shard\n")
-    assert printed.err == ""
+    printed = build(photos, out)
+    assert printed.stdout.startswith(f"written  {out}\npairs    40 in 1 shard\n")
+    assert printed.stderr == ""
     assert {path.name for path in out.iterdir()} == FILES
-
-
-def test_json(photos, tmp_path, settings, capsys):
-    out = tmp_path / "cache"
-    assert build(photos, out, "--config", settings, "--json") == 0
-    made = json.loads(capsys.readouterr().out)
+    made = json.loads(build(photos, out, "--config", settings, "--json").stdout)
     assert made["schema"] == 1
     assert made["out"] == str(out)
     assert made["bytes"] == sum(path.stat().st_size for path in out.glob("*.tfrecord"))
@@ -73,17 +57,30 @@ def opened(photos: Path, out: Path, config: TrainConfig):
     return open_training_cache(out, index, plan, split, config)
 
 
+def test_damage_is_named_while_training(photos, tmp_path, settings):
+    out = tmp_path / "cache"
+    build(photos, out, "--config", settings)
+    store = opened(photos, out, load_config(settings))
+    with pytest.raises(BadConfig):
+        next(cached_batches(store, 64, 1))
+    shard = out / "pairs-00000-of-00001.tfrecord"
+    data = shard.read_bytes()
+    shard.write_bytes(data[:500] + bytes([data[500] ^ 1]) + data[501:])
+    with pytest.raises(BadData):
+        list(islice(cached_batches(store, 8, 1), 8))
+
+
 def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
-    photos, tmp_path, settings, capsys
+    photos, tmp_path, settings
 ):
     out = tmp_path / "cache"
     build(photos, out)
     settings.write_text(settings.read_text() + "seed = 5\n")
-    options = ("--config", settings)
-    assert run("train", photos, "--out", tmp_path / "run", *options, "--pair-cache", out) == 2
-    assert "seed is 0, not 5" in capsys.readouterr().err
+    options = ("--config", settings, "--pair-cache", out)
+    done = in_process("train", photos, "--out", tmp_path / "run", *options, check=2)
+    assert "seed is 0, not 5" in done.stderr
     assert not (tmp_path / "run" / "config.toml").exists()
-    assert build(photos, out, *options) == 0
+    build(photos, out, *options[:2])
     assert opened(photos, out, load_config(settings)).pairs == 40
 
 
@@ -100,23 +97,6 @@ def test_a_cache_fits_landmarks_that_another_cpu_finds(photos, tmp_path):
         open_training_cache(out, index, newer, split, config)
 
 
-def test_batches_go_on_at_a_step_and_name_damage(photos, tmp_path, settings):
-    out = tmp_path / "cache"
-    build(photos, out, "--config", settings)
-    store = opened(photos, out, load_config(settings))
-    whole = [b["images"].numpy() for b in islice(cached_batches(store, 8, 1), 8)]
-    assert whole[0].shape == (16, 128, 128, 3)
-    rest = [b["images"].numpy() for b in islice(cached_batches(store, 8, 1, 6), 2)]
-    assert np.array_equal(whole[6:], rest)
-    with pytest.raises(BadConfig):
-        next(cached_batches(store, 64, 1))
-    shard = out / "pairs-00000-of-00001.tfrecord"
-    data = shard.read_bytes()
-    shard.write_bytes(data[:500] + bytes([data[500] ^ 1]) + data[501:])
-    with pytest.raises(BadData):
-        list(islice(cached_batches(store, 8, 1), 8))
-
-
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -131,13 +111,13 @@ def test_beam_writes_the_same_bytes_anywhere(photos, settings, tmp_path):
     FILES["memdir://cluster/cache/pairs-00001-of-00009.tfrecord"] = b"left by another build"
     words = ("--config", settings)
     beam = (*words, "--runner", "DirectRunner")
-    assert build(photos, tmp_path / "here", *words) == 0
-    assert build(photos, tmp_path / "beam", *beam) == 0
+    build(photos, tmp_path / "here", *words)
+    build(photos, tmp_path / "beam", *beam)
     assert bytes_of(tmp_path / "beam") == bytes_of(tmp_path / "here")
     for out, more in (("mem://bucket/cache", words), ("memdir://cluster/cache", beam)):
-        assert run(*built("mem://bucket/photos", out), *more) == 0
+        build("mem://bucket/photos", out, *more)
         there = {n.rpartition("/")[2]: b for n, b in FILES.items() if n.startswith(f"{out}/")}
         assert there == bytes_of(tmp_path / "here")
     FILES["mem://bucket/notes.txt"] = b""
-    assert run(*built("mem://bucket/photos", "mem://bucket"), *words) == 2
+    build("mem://bucket/photos", "mem://bucket", *words, check=2)
     FILES.clear()

@@ -37,12 +37,6 @@ def test_an_option_has_one_name():
             assert len(option.opts) == 1, (command.name, option.opts)
 
 
-def test_no_two_options_of_a_command_share_a_value():
-    for command in leaves(build_command()):
-        names = [option.name for option in command.params]
-        assert len(names) == len(set(names)), command.name
-
-
 def test_every_command_has_one_uncut_line_in_the_order_of_use():
     lines = in_process("--help", check=0).stdout.partition("Commands:\n")[2].splitlines()
     listed = [line.split(maxsplit=1) for line in lines[: len(COMMANDS)]]

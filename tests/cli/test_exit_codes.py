@@ -54,12 +54,6 @@ def test_no_arguments_show_the_help():
     assert "verify" in facepairs(check=2).stdout
 
 
-def test_the_size_of_photos_is_an_option_of_every_command(photos):
-    for words in (("--max-megapixels", "1"), ("--max-megapixels=1",)):
-        facepairs("verify", photos["A"], photos["B"], *words, check=0)
-        facepairs(*words, "verify", photos["A"], photos["B"], check=0)
-
-
 @pytest.mark.parametrize("where", ["", "2>&-", ">&- 2>&-", "2>/dev/full", ">/dev/full 2>&1"])
 def test_an_installation_that_is_damaged_is_an_error(tmp_path, where):
     if "full" in where and not FULL.exists():

@@ -22,34 +22,29 @@ def pairs(few_faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def person(photos: list[Path]) -> Path:
-    return photos[0].parent
-
-
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="needs root")
-def test_a_device_is_not_replaced(pairs, person, tmp_path):
+def test_a_device_is_not_replaced(few_faces, pairs, tmp_path):
     try:
         os.mknod(tmp_path / "null", 0o20666, os.makedev(1, 3))
         (tmp_path / "null").write_text("x")
     except OSError:
         pytest.skip("no devices here")
-    words = ("score", pairs, "--root", person.parent, "--out", tmp_path / "null")
+    words = ("score", pairs, "--root", few_faces, "--out", tmp_path / "null")
     in_process(*words, check=0)
     assert (tmp_path / "null").is_char_device()
     in_process("data", "synth", "--out", tmp_path / "null", check=2)
     assert (tmp_path / "null").is_char_device()
 
 
-def test_standard_output_holds_the_rows_alone(person, pairs, tmp_path):
-    words = ("score", pairs, "--root", person.parent, "--out", "-", "--quiet")
+def test_standard_output_holds_the_rows_alone(few_faces, pairs, tmp_path):
+    words = ("score", pairs, "--root", few_faces, "--out", "-", "--quiet")
     done = facepairs(*words, cwd=tmp_path, check=0)
     assert done.stdout.startswith("left,right,")
     assert (done.stdout.count("\n"), done.stderr) == (2, "")
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path):
+def test_what_is_read_is_not_replaced(few_faces, pairs, photos, tmp_path):
     lists, table = tmp_path / "lists", tmp_path / "pairs.csv"
     lists.mkdir()
     (lists / "pairs.txt").write_text("10\t300\n")
@@ -75,10 +70,10 @@ def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path
     assert {path: path.read_text() for path in tmp_path.rglob("*.*")} == before
 
 
-def test_a_file_beside_the_scores_that_is_no_provenance_stays(photos, person, pairs, tmp_path):
+def test_a_file_beside_the_scores_that_is_no_provenance_stays(few_faces, pairs, tmp_path):
     beside = tmp_path / "scores.csv.json"
     beside.write_text('{"mine": 1}')
-    words = ("score", pairs, "--root", person.parent, "--out", tmp_path / "scores.csv")
+    words = ("score", pairs, "--root", few_faces, "--out", tmp_path / "scores.csv")
     in_process(*words, check=2)
     assert beside.read_text() == '{"mine": 1}'
     assert [path.name for path in tmp_path.iterdir()] == [beside.name]

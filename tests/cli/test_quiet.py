@@ -38,40 +38,29 @@ def test_warnings_logs_and_prints_of_libraries_need_verbose():
         assert line in heard
 
 
-def test_bugs_and_crashes_in_c_have_a_traceback():
+def test_crashes_in_c_have_a_traceback():
     begin = "from facepairs.cli.shared.quiet import silence_libraries\nsilence_libraries()\n"
-    bug = run(begin + "raise RuntimeError('a bug')")
-    assert bug.stderr.splitlines()[-1] == "RuntimeError: a bug"
     crash = run(begin + "import os\nos.abort()")
     assert crash.returncode < 0
     assert crash.stderr.startswith("Fatal Python error: Aborted")
 
 
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory):
-    """A compressed TIFF at which libtiff complains in C."""
+@pytest.mark.skipif(not features.check("libtiff"), reason="this Pillow has no libtiff")
+def test_libtiff_prints_with_verbose_only(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 255, (250, 250, 3), np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "TIFF", compression="tiff_lzw")
     data = bytearray(buffer.getvalue())
     data[200:-200:97] = bytes(len(data[200:-200:97]))
-    path = tmp_path_factory.mktemp("broken") / "photo.tif"
-    path.write_bytes(data)
-    return path
-
-
-@pytest.mark.skipif(not features.check("libtiff"), reason="this Pillow has no libtiff")
-def test_libtiff_prints_with_verbose_only(broken):
+    broken = tmp_path / "photo.tif"
+    broken.write_bytes(data)
     words = ("verify", broken, broken)
     message = facepairs(*words, check=2).stderr
     assert message.startswith(f"facepairs: error: {broken}: damaged or truncated")
     assert message.count("\n") == 1
-    for verbose in (
-        facepairs("--verbose", *words, check=2),
-        facepairs(*words, check=2, env={**os.environ, "FACEPAIRS_VERBOSE": "1"}),
-    ):
-        assert message in verbose.stderr
-        assert len(verbose.stderr) > len(message)
+    verbose = facepairs("--verbose", *words, check=2).stderr
+    assert message in verbose
+    assert len(verbose) > len(message)
 
 
 def test_verbose_and_quiet_go_before_and_after_the_command():

@@ -15,18 +15,6 @@ def index_of(people, photos=3):
     return FaceIndex.from_listing(f"{p}/{i}.jpg" for p in people for i in range(photos))
 
 
-@settings(deadline=None)
-@given(st.integers(20, 80), st.integers(0, 1000))
-def test_parts_are_disjoint_and_contain_everybody(people, seed):
-    index = index_of([f"P{i:03}" for i in range(people)])
-    split = split_people(index, range(people), seed, 0.2, 0.1)
-    parts = [set(part.tolist()) for part in vars(split).values()]
-    assert set.union(*parts) == set(range(people))
-    assert sum(map(len, parts)) == people
-    assert len(split.calibration) == max(7, round(people * 0.2))  # 7 people with 3 photos: 21 pairs
-    assert len(split.test) == max(2, round(people * 0.1))
-
-
 def test_a_split_depends_on_names_not_numbers():
     names = [f"P{i:03}" for i in range(40)]
     small, large = index_of(names), index_of([*names, "A_first", "Z_last"])
@@ -34,6 +22,7 @@ def test_a_split_depends_on_names_not_numbers():
     other = split_people(large, range(1, 41), 1, 0.25, 0.25)
     for a, b in zip(vars(one).values(), vars(other).values(), strict=True):
         assert [small.people[i] for i in a] == [large.people[i] for i in b]
+    assert not np.array_equal(split_people(small, range(40), 2, 0.25, 0.25).test, one.test)
 
 
 def test_validation_people_are_taken_from_the_training_people_alone():
@@ -61,31 +50,9 @@ def test_nobody_validates_where_people_are_too_few(people, validating):
     assert len(split_people(index, range(people), 0, 0.15, 0.15, 0.2).validation) == people // 5
 
 
-def test_another_seed_splits_differently():
-    index = index_of([f"P{i:03}" for i in range(40)])
-    one, other = (split_people(index, range(40), seed, 0.25, 0.25) for seed in (0, 1))
-    assert not np.array_equal(one.test, other.test)
-
-
-@pytest.mark.parametrize(
-    ("people", "photos", "message"),
-    [
-        (5, 5, "5 people .* 50 .* 10 .* 6 .*20 .* 6 .* 2 .* 2 "),
-        (10, 3, "10 people .* 30 .* 11 .* 7 "),
-        (20, 2, "20 people .* 20 .* 24 .* 20 "),
-        (10, 2, "10 people .* 10 .* 24 .* 20 "),
-        (4, 1, "0 people .* 0 .* 24 "),
-    ],
-)  # fmt: skip
-def test_the_error_for_too_few_people_has_the_numbers(people, photos, message):
-    index = index_of([f"P{i:03}" for i in range(people)], photos)
-    with pytest.raises(NotEnough, match=message):
-        split_people(index, range(people), 0, 0.2, 0.2)
-
-
 @pytest.mark.parametrize(
     ("people", "photos", "sizes"),
-    [(10, 4, (2, 6, 2)), (10, 5, (2, 6, 2)), (20, 3, (10, 7, 3)), (24, 2, (2, 20, 2))],
+    [(10, 4, (2, 6, 2)), (20, 3, (10, 7, 3)), (24, 2, (2, 20, 2)), (60, 3, (42, 9, 9))],
 )
 def test_calibration_gets_the_people_it_needs(people, photos, sizes):
     index = index_of([f"P{i:03}" for i in range(people)], photos)

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -65,19 +63,7 @@ def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
     first.write_bytes(first.read_bytes()[:-1] + b"\0")
     assert report.fingerprint != check_files(tmp_path).fingerprint
     assert calls == [("checking photos", 5, 5)]
-
-
-def test_the_report_is_plain_json_and_the_same_each_time(tmp_path: Path) -> None:
-    folder(tmp_path)
-    for at in range(150):
-        put(tmp_path, f"Cy/{at:03}.jpg", jpeg(at) if at % 7 else b"")
-    one = check_files(tmp_path).to_json()
-    assert one == check_files(tmp_path).to_json()
-    assert json.loads(json.dumps(one)) == one
-    assert one["schema"] == 4
-    assert one["ok"] is False
-    assert one["counts"]["sizes_px"][1] == [80, 80]
-    assert len(one["bad_images"]) == 22
+    assert json.loads(json.dumps(report.to_json()))["schema"] == 4
 
 
 @pytest.mark.parametrize(
@@ -96,7 +82,6 @@ def test_an_unreadable_file_is_an_error_that_names_it(
     assert not report.ok
     finding = only(report, kind)
     assert (finding.severity, finding.paths) == ("error", ("Bo/2.jpg",))
-    assert finding.text.startswith("Bo/2.jpg: ")
     assert report.bad_images == (FaceIndex.scan(tmp_path).find("Bo/2.jpg"),)
 
 
@@ -107,8 +92,6 @@ def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
     assert not report.ok
     finding = only(report, "same_photo_two_people")
     assert finding.paths == ("Ann/1.jpg", "Bo/copy.jpg")
-    assert "Ann, Bo" in finding.text
-    assert finding.text.endswith(": Ann/1.jpg, Bo/copy.jpg.")
     assert report.bad_images == ()
 
 
@@ -121,41 +104,7 @@ def test_duplicates_of_one_person_include_links(tmp_path: Path) -> None:
     finding = only(report, "duplicate")
     assert finding.severity == "warning"
     assert finding.paths == ("Ann/1.jpg", "Ann/3.jpg", "Ann/4.jpg")
-    assert finding.text.endswith(": Ann/1.jpg, Ann/3.jpg, Ann/4.jpg.")
     assert report.ok
-
-
-@needs_posix
-def test_a_person_who_is_a_link_to_another_shares_every_photo(tmp_path: Path) -> None:
-    (folder(tmp_path) / "Ana").symlink_to(tmp_path / "Ann", target_is_directory=True)
-    report = check_files(tmp_path)
-    assert [f.paths for f in report.findings] == [
-        ("Ana/1.jpg", "Ann/1.jpg"),
-        ("Ana/2.jpg", "Ann/2.jpg"),
-    ]
-
-
-def test_two_empty_files_are_no_duplicates(tmp_path: Path) -> None:
-    for name in ("Ann/8.jpg", "Bo/8.jpg"):
-        put(folder(tmp_path), name, b"")
-    assert {finding.kind for finding in check_files(tmp_path).findings} == {"zero_byte"}
-
-
-def test_photos_that_exif_turns_are_no_finding_and_count_by_their_upright_size(
-    tmp_path: Path,
-) -> None:
-    for at in range(2):
-        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, (70, 80), exif=exif_of(6)))
-        put(tmp_path, f"Bo/{at}-upright.jpg", jpeg(at + 2, (80, 70)))
-    report = check_files(tmp_path)
-    assert report.findings == ()
-    assert report.counts.sizes_px == ((80, 70),) * 3
-
-
-def test_the_smallest_commonest_and_largest_sizes_are_told(tmp_path: Path) -> None:
-    for at, size in enumerate([(90, 60), (64, 64), (64, 64), (50, 100), (0, 0)]):
-        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, size) if any(size) else b"")
-    assert check_files(tmp_path).counts.sizes_px == ((64, 64), (64, 64), (90, 60))
 
 
 def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
@@ -176,10 +125,22 @@ def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
         ("warning", "nested_folder", ("Ann/deeper",)),
         ("warning", "empty_person", ("Nobody",)),
     }
+    assert check_files(tmp_path).findings == report.findings  # in the same order
     severities = [finding.severity for finding in report.findings]
     assert severities == sorted(severities, key=["error", "warning", "note"].index)
     assert report.bad_images == ()
     assert report.counts.images == 5
+
+
+def test_sizes_are_those_of_upright_photos_the_smallest_commonest_and_largest(
+    tmp_path: Path,
+) -> None:
+    for at, size in enumerate([(90, 60), (64, 64), (64, 64), (50, 100)]):
+        put(tmp_path, f"Bo/{at}.jpg", jpeg(at, size))
+    put(tmp_path, "Bo/turned.jpg", jpeg(9, (110, 80), exif=exif_of(6)))
+    report = check_files(tmp_path)
+    assert report.findings == ()
+    assert report.counts.sizes_px == ((64, 64), (64, 64), (80, 110))
 
 
 @needs_posix
@@ -203,44 +164,33 @@ def test_circular_links_broken_links_and_pipes_are_told_apart(tmp_path: Path) ->
     }
 
 
+@needs_posix
+def test_missing_read_permission_is_an_error() -> None:
+    user = os.geteuid()
+    # Root reads everything, so it becomes `nobody`, who cannot enter pytest's temporary folder.
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as place:
+        root = folder(Path(place))
+        root.chmod(0o755)
+        put(root, "Shut/1.jpg", jpeg(7))
+        assert check_files(root).ok
+        (root / "Ann/1.jpg").chmod(0)
+        (root / "Shut").chmod(0)
+        os.seteuid(user or 65534)
+        try:
+            report = check_files(root)
+        finally:
+            os.seteuid(user)
+            (root / "Shut").chmod(0o755)
+    assert {(f.severity, f.kind, f.paths) for f in report.findings} == {
+        ("error", "no_permission", ("Ann/1.jpg",)),
+        ("error", "no_permission", ("Shut",)),
+    }
+    assert report.bad_images == (0,)
+
+
 def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:
     put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
     put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
     if len(list(tmp_path.iterdir())) == 1:
         pytest.skip("this file system folds Unicode forms")
     assert only(check_files(tmp_path), "same_name").paths == ("Zoe\u0308", "Zo\u00eb")
-
-
-UNPRIVILEGED = """
-import json, os, sys
-from pathlib import Path
-from facepairs.verification.dataset_check import check_dataset
-check_dataset(Path(sys.argv[1]))  # imports every plug-in while it has permission
-if os.getuid() == 0:
-    os.setgroups([]); os.setgid(65534); os.setuid(65534)
-print(json.dumps(check_dataset(Path(sys.argv[1])).to_json()))
-"""
-
-
-@needs_posix
-def test_missing_read_permission_is_an_error() -> None:
-    # Root reads everything, so the check runs in a process that has become `nobody`; that one
-    # cannot enter pytest's own temporary folder, nor one that a command made for itself.
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as place:
-        root = folder(Path(place))
-        root.chmod(0o755)
-        put(root, "Shut/1.jpg", jpeg(7))
-        (root / "Ann/1.jpg").chmod(0)
-        (root / "Shut").chmod(0)
-        done = subprocess.run(
-            [sys.executable, "-c", UNPRIVILEGED, place], capture_output=True, text=True, check=False
-        )
-        (root / "Shut").chmod(0o755)
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    shut = [f for f in report["findings"] if f["kind"] == "no_permission"]
-    assert [(f["severity"], f["paths"]) for f in shut] == [
-        ("error", ["Ann/1.jpg"]),
-        ("error", ["Shut"]),
-    ]
-    assert 0 in report["bad_images"]

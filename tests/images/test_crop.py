@@ -37,15 +37,11 @@ def test_the_square_fits_into_every_image(width, height, a, b):
     assert abs(side - min(width, height) * framing.crop_px / framing.frame_px) <= 1
 
 
-def test_an_lfw_frame_is_cut_without_any_resize():
+def test_a_square_is_cut_from_the_middle_without_any_resize():
     frame = np.random.default_rng(1).integers(0, 256, (250, 250, 3), np.uint8)
     assert np.array_equal(load_crop(encoded(frame, "PNG"), LFW), frame[69:181, 69:181])
-
-
-def test_odd_margins_and_other_shapes_follow_the_contract():
-    frame = np.random.default_rng(1).integers(0, 256, (9, 14, 3), np.uint8)
-    crop = load_crop(frame, CropSpec(9, 4))
-    assert np.array_equal(crop, frame[2:6, 5:9])
+    odd = frame[:9, :14]
+    assert np.array_equal(load_crop(odd, CropSpec(9, 4)), odd[2:6, 5:9])
 
 
 def test_every_source_gives_the_same_crop(tmp_path):
@@ -88,38 +84,29 @@ class InParts(io.RawIOBase):
         return len(part)
 
 
-def modes() -> dict[str, tuple[Image.Image, np.ndarray]]:
-    """Return images of 8 x 8 px in many modes, and the RGB value of their pixel (4, 4)."""
-    colour = np.array([200, 100, 50])
-    rgb = Image.new("RGB", (8, 8), tuple(colour.tolist()))
+@pytest.mark.parametrize("as_file", [True, False])
+def test_modes_become_rgb_and_alpha_is_dropped(as_file):
+    colour, gray = [200, 100, 50], [90, 90, 90]
+    rgb = Image.new("RGB", (8, 8), tuple(colour))
     alpha = rgb.copy()
     alpha.putalpha(Image.new("L", (8, 8), 0))
-    gray_alpha = Image.new("LA", (8, 8), (90, 0))
-    clear = rgb.quantize(4)
+    clear, one_clear = rgb.quantize(4), rgb.quantize(4)
     clear.info["transparency"] = bytes([0, 0, 0, 0])
-    one_clear = rgb.quantize(4)
     one_clear.info["transparency"] = 0
-    gray = np.array([90, 90, 90])
-    return {
-        "RGB": (rgb, colour),
-        "RGBA": (alpha, colour),
-        "P": (rgb.quantize(4), colour),
-        "P clear": (clear, colour),
-        "P one clear": (one_clear, colour),
-        "L": (Image.new("L", (8, 8), 90), gray),
-        "LA": (gray_alpha, gray),
-        "1": (Image.new("1", (8, 8), 1), np.array([255, 255, 255])),
-    }
-
-
-@pytest.mark.parametrize("mode", list(modes()))
-@pytest.mark.parametrize("as_file", [True, False])
-def test_modes_become_rgb_and_alpha_is_dropped(mode, as_file):
-    image, colour = modes()[mode]
-    before = dict(image.info)
-    crop = load_crop(encoded(image, "PNG") if as_file else image, CropSpec(8, 8))
-    assert np.array_equal(crop, np.broadcast_to(colour, (8, 8, 3)))
-    assert image.info == before
+    for image, expected in (
+        (rgb, colour),
+        (alpha, colour),
+        (rgb.quantize(4), colour),
+        (clear, colour),
+        (one_clear, colour),
+        (Image.new("L", (8, 8), 90), gray),
+        (Image.new("LA", (8, 8), (90, 0)), gray),
+        (Image.new("1", (8, 8), 1), [255, 255, 255]),
+    ):
+        before = dict(image.info)
+        crop = load_crop(encoded(image, "PNG") if as_file else image, CropSpec(8, 8))
+        assert np.array_equal(crop, np.broadcast_to(expected, (8, 8, 3))), image
+        assert image.info == before
 
 
 def test_small_modes_are_resized_smoothly():
@@ -129,12 +116,6 @@ def test_small_modes_are_resized_smoothly():
     assert len(np.unique(crop)) > len(np.unique(ramp)) - 3
     grown = load_crop(palette, CropSpec(100, 100))
     assert len(np.unique(grown)) > 60  # nearest neighbours would give 30
-
-
-def test_cmyk_jpeg_with_adobe_marker():
-    image = Image.new("RGB", (32, 32), (200, 100, 50)).convert("CMYK")
-    crop = load_crop(encoded(image, "JPEG", quality=100), CropSpec(32, 8))
-    assert np.abs(crop.astype(int) - [200, 100, 50]).max() <= 3
 
 
 def test_arrays_of_every_depth_give_the_same_crop():
@@ -254,14 +235,11 @@ def test_a_square_beside_the_photo_is_black():
 
 
 def test_other_objects_than_images_are_refused():
-    with pytest.raises(BadImage):
-        load_crop(7, LFW, "left image")
-    with pytest.raises(BadImage):
-        load_crop(io.StringIO("text"), LFW)
     closed = io.BytesIO(b"x")
     closed.close()
-    with pytest.raises(BadImage):
-        load_crop(closed, LFW)
+    for source in (7, io.StringIO("text"), closed):
+        with pytest.raises(BadImage):
+            load_crop(source, LFW)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")

@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.build import build_network
@@ -91,16 +90,3 @@ def test_strength_zero_only_mirrors():
     many = augment(RandomFace(0.0), np.repeat(one, 32, axis=0), 0)
     kinds = {image.tobytes() for image in many}
     assert kinds == {one[0].tobytes(), np.ascontiguousarray(one[0, :, ::-1]).tobytes()}
-
-
-def test_augmentation_is_the_same_inside_a_graph():
-    pixels = images(4, 64).astype("float32") / 255
-    layer = RandomFace(1.0)
-
-    @tf.function
-    def step(number):
-        return layer(pixels, random=StepRandom(tf.constant(7, tf.int64), number))
-
-    assert np.asarray(step(tf.constant(3, tf.int64))) == pytest.approx(
-        augment(layer, pixels, 3), abs=1e-5
-    )

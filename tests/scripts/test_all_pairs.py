@@ -1,14 +1,9 @@
 """Errors on every pair of photos are those that counting one by one gives."""
 
-import sys
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2] / "scripts" / "release"))
-
 from all_pairs import AllPairs
 
 PEOPLE, CLUSTERS = 40, 4

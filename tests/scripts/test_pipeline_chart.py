@@ -1,17 +1,15 @@
 """The chart of input pipelines shows the published figures."""
 
 import re
-import runpy
 
-from processes.script_runner import ROOT
+import pipeline_chart
 
-SCRIPT = runpy.run_path(str(ROOT / "scripts/benchmarks/pipeline_chart.py"))
-TEXT = SCRIPT["PAGE"].read_text(encoding="utf-8")
+TEXT = pipeline_chart.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_chart_is_up_to_date_and_shows_every_row():
-    drawn = SCRIPT["PICTURE"].read_text(encoding="utf-8")
-    assert drawn == SCRIPT["chart"](TEXT), "run scripts/benchmarks/pipeline_chart.py"
+    drawn = pipeline_chart.PICTURE.read_text(encoding="utf-8")
+    assert drawn == pipeline_chart.chart(TEXT), "run scripts/benchmarks/pipeline_chart.py"
     table = TEXT.partition("## Speed of training")[0]
     published = re.findall(r"^\| \**`[\w-]+`.*?\| ([\d,]+) \(", table, re.MULTILINE)
     assert len(published) == drawn.count("<circle") == 9

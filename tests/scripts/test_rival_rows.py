@@ -1,57 +1,37 @@
 """The benchmark rows of other libraries load the same pairs and crops as facepairs' own."""
 
-import importlib
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from rivals import RIVALS
 
 from facepairs.bench.job import Job
 from facepairs.bench.rows import Settings, Spec
-from facepairs.bench.worker import row_function, run_worker
+from facepairs.bench.worker import row_function
 
-FOLDER = Path(__file__).parents[2] / "scripts" / "benchmarks"
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
 IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others fork
 
 
-@pytest.fixture
-def rivals(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.setenv("PYTHONPATH", str(FOLDER))  # of worker processes
-    before = set(sys.modules)
-    yield importlib.import_module("rivals")
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-
-
 @pytest.fixture(scope="module")
-def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("rivals") / "faces"
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    place = tmp_path_factory.mktemp("rivals")
     for image in range(PEOPLE * PHOTOS):
-        path = root / f"Person_{image // PHOTOS}" / f"photo_{image % PHOTOS}.jpg"
+        path = place / "faces" / f"Person_{image // PHOTOS}" / f"photo_{image % PHOTOS}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (250, 250), (6 * image, 255 - 6 * image, 3 * image)).save(path)
-    return root
-
-
-@pytest.fixture
-def spec(faces: Path, tmp_path: Path) -> Spec:
-    settings = Settings(str(faces), {}, batch_size=BATCH, seconds=0.1, align="none")
-    spec = Spec(settings, str(tmp_path), "pil-draft")
+    settings = Settings(str(place / "faces"), {}, batch_size=BATCH, seconds=0.1, align="none")
+    spec = Spec(settings, str(place), "pil-draft")
     Job(spec).prepare()
     return spec
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
-def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
+def test_a_rival_loads_the_pairs_that_our_rows_load(spec, name):
     try:
-        batches = row_function(rivals.RIVALS[name])
+        batches = row_function(RIVALS[name])
     except ModuleNotFoundError as missing:
         pytest.skip(str(missing))
     job = Job(replace(spec, name=name))
@@ -66,10 +46,3 @@ def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
         expected = 6.0 * np.concatenate([pairs.left, pairs.right])
         assert np.abs(red - expected).max() <= 2
         assert np.asarray(batch.genuine).astype(bool).tolist() == pairs.genuine.tolist()
-
-
-def test_rivals_that_need_no_package_run_in_a_worker(rivals, spec):
-    settings = replace(spec.settings, rows=rivals.RIVALS)
-    result = run_worker(replace(spec, settings=settings))
-    assert result.failed == ""
-    assert result.pairs_per_s > 0

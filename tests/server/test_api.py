@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+import jsonschema
 import numpy as np
 import pytest
 from PIL import Image
@@ -20,38 +21,21 @@ from facepairs.server.routes import ROUTES, openapi
 DESCRIPTION = json.loads(json.dumps(openapi()))
 
 
-def validator() -> Any:
-    """Return the class of validators; jsonschema's grammar of addresses takes seconds to load."""
-    from jsonschema import Draft202012Validator
-
-    return Draft202012Validator
-
-
-def check_schema(answer: httpx.Response, path: str, method: str) -> Any:
-    """Return an answer that has the schema which /openapi.json promises for its status."""
-    operation = DESCRIPTION["paths"][path][method.lower()]
-    promised = operation["responses"][str(answer.status_code)]["content"]["application/json"]
-    value = answer.json()
-    schema = {**promised["schema"], "components": DESCRIPTION["components"]}
-    validator()(schema).validate(value)
-    return value
-
-
 @pytest.fixture
 def ask(client: httpx.Client) -> Any:
-    """Send a request, check the answer's schema, and return it."""
+    """Send a request, and return the answer; it has the schema that /openapi.json promises."""
 
     def send(method: str, path: str, status: int = 200, route: str = "", **options: Any) -> Any:
         answer = client.request(method, path, **options)
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/json"
-        return check_schema(answer, route or path, method)
+        responses = DESCRIPTION["paths"][route or path][method.lower()]["responses"]
+        schema = responses[str(status)]["content"]["application/json"]["schema"]
+        promised = {**schema, "components": DESCRIPTION["components"]}
+        jsonschema.Draft202012Validator(promised).validate(answer.json())
+        return answer.json()
 
     return send
-
-
-def base64_of(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()
 
 
 def files(**paths: Path) -> dict[str, bytes]:
@@ -63,7 +47,8 @@ def files(**paths: Path) -> dict[str, bytes]:
 def test_verify_answers_as_the_command_does(ask, people, as_json, options):
     left, right = people[0], people[1]
     if as_json:
-        photos = {"left": base64_of(left), "right": base64_of(right)}
+        sides = files(left=left, right=right)
+        photos = {name: base64.b64encode(data).decode() for name, data in sides.items()}
         answer = ask("POST", "/v1/verify", json={**photos, **options})
     else:
         answer = ask("POST", "/v1/verify", files=files(left=left, right=right), data=options)
@@ -79,40 +64,21 @@ def test_verify_answers_as_the_command_does(ask, people, as_json, options):
 def test_a_face_can_be_chosen(ask, people, group):
     found = ask("POST", "/v1/detect", files=files(image=group), data={"crops": "true"})
     assert (found["width"], found["height"]) == (640, 400)
-    assert [face["description"].partition(", ")[2] for face in found["faces"]] == [
-        "the most prominent of 2",
-        "number 2 of 2",
-    ]
-    for face in found["faces"]:
+    assert len(found["faces"]) == 2
+    for position, face in enumerate(found["faces"]):
         _, _, data = face["crop"].partition("base64,")
         crop = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
         assert crop.shape == (150, 150, 3)
-    verdicts = [
-        ask(
-            "POST",
-            "/v1/verify",
-            files=files(left=people[position * 2 + 1], right=group),
-            data={"right_face": position, "describe": True},
-        )
-        for position in (0, 1)
-    ]
-    for verdict, face in zip(verdicts, found["faces"], strict=True):
+        photos = files(left=people[position * 2 + 1], right=group)
+        choice = {"right_face": position, "describe": True}
+        verdict = ask("POST", "/v1/verify", files=photos, data=choice)
         assert verdict["faces"]["right"]["box"] == face["box"]
         assert ["verdict", verdict["verdict"]] in verdict["description"]
         assert ["B", face["description"]] in verdict["description"]
     error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
                 data={"left_face": 2})  # fmt: skip
     assert error["error"]["kind"] == "config"
-    assert error["error"]["message"].endswith("2 faces, 0 to 1 (left_face)")
-
-
-def test_detect_counts_pixels_of_the_upright_photo(ask, people, tmp_path):
-    photo, exif = Image.open(people[0]).crop((0, 0, 250, 220)), Image.Exif()
-    exif[274] = 6
-    photo.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "a.jpg", exif=exif, quality=95)
-    found = ask("POST", "/v1/detect", files=files(image=tmp_path / "a.jpg"))
-    assert (found["width"], found["height"]) == (250, 220)
-    assert "crop" not in found["faces"][0]
+    assert "left_face" in error["error"]["message"]
 
 
 def test_embeddings_are_those_of_the_library(ask, people):
@@ -142,19 +108,13 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
                "forget_after": 2}, files={"photo": group.read_bytes()})  # fmt: skip
     assert (done["enrolled"], done["refused"]) == (1, [])
     everybody = {one["name"]: one for one in ask("GET", "/v1/people")["people"]}
-    assert sorted(everybody) == ["Ann O'Neil/Müller", "Ben"]
+    assert list(everybody) == ["Ann O'Neil/Müller", "Ben"]
     assert everybody["Ben"]["expires"] > everybody["Ben"]["added"]
-    answers = [
-        ask(
-            "POST",
-            "/v1/identify",
-            files=files(image=group),
-            data={"threshold": 0.99, "face": position, "describe": True},
-        )
-        for position in (0, 1)
-    ]
-    assert [one["candidates"][0]["name"] for one in answers] == ["Ann O'Neil/Müller", "Ben"]
-    assert answers[1]["description"][0] == ["person", "Ben"]
+    for position, name in enumerate(everybody):
+        choice = {"threshold": 0.99, "face": position, "describe": True}
+        answer = ask("POST", "/v1/identify", files=files(image=group), data=choice)
+        assert answer["candidates"][0]["name"] == name
+    assert answer["description"][0] == ["person", "Ben"]
     error = ask("POST", "/v1/people", 422, data={"name": " "}, files=photo[:1])
     assert error["error"]["kind"] == "config"
     path = "/v1/people/{name}"
@@ -171,17 +131,14 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
 @pytest.mark.parametrize(
     ("body", "status", "kind"),
     [
-        ({"json": {"left": "x"}}, 422, "value"),
         ({"json": {"left": "aGk=", "right": "aGk=", "maxfmr": 1}}, 422, "value"),
         ({"json": {"left": "aGk=", "right": "aGk=", "prior": 2}}, 422, "config"),
         ({"json": {"left": "aGk=", "right": "aGk="}}, 415, "image"),
         ({"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "1e-9"}}, 422, "config"),
-        ({"files": {"left": b"x", "right": b"x"}, "data": {"threshold": "nan"}}, 422, "config"),
         ({"files": {"left": b"", "right": b"x"}}, 422, "image"),
         ({"files": {"left": b"x"}}, 422, "value"),
         ({"json": {"left": "aGk=", "right": "aGk="}, "params": {"threshold": 1}}, 422, "value"),
         ({"files": {"left": (None, "a.jpg"), "right": (None, "b.jpg")}}, 422, "value"),
-        ({"files": {"left": b"x", "right": b"x"}, "data": {"maxfmr": "1"}}, 422, "value"),
         ({"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "abc"}}, 422, "value"),
         ({"content": b"{", "headers": {"content-type": "application/json"}}, 400, "json"),
         ({"content": b"left=1", "headers": {"content-type": "text/plain"}}, 415, "type"),
@@ -209,23 +166,6 @@ def test_the_description_names_every_route(client, ask):
     named = {(method.upper(), path) for path, operations in description["paths"].items()
              for method in operations}  # fmt: skip
     assert named == {(route.method, route.path) for route in ROUTES}
-    validator().check_schema({"components": description["components"]})
+    jsonschema.Draft202012Validator.check_schema({"components": description["components"]})
     assert ask("GET", "/readyz") == {"status": "ready"}
     assert client.get("/healthz").json() == {"status": "ok"}
-
-
-def test_metrics_count_requests_and_refused_photos(client, ask):
-    def value(name: str) -> float:
-        lines = client.get("/metrics").text.splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
-
-    counted = 'facepairs_requests_total{method="POST",route="/v1/detect",status="422"}'
-    refused = 'facepairs_photos_refused_total{kind="no_face"}'
-    before = value(counted), value(refused)
-    blank = io.BytesIO()
-    Image.new("RGB", (90, 90)).save(blank, "PNG")
-    error = ask("POST", "/v1/detect", 422, files={"image": blank.getvalue()})["error"]
-    assert error["kind"] == "no_face"
-    assert (value(counted), value(refused)) == (before[0] + 1, before[1] + 1)
-    assert value("facepairs_request_seconds_count") > 0
-    assert value("facepairs_queue") == 0

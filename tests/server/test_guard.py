@@ -10,17 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
-import numpy as np
 import pytest
 from processes.command_line import command, in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
 from facepairs.faces.align import AlignedFace
-from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
 from facepairs.server.service import Service
@@ -114,6 +111,7 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     guarded.post("/v1/verify", headers=bearer() | {"origin": "https://evil.example"})
     guarded.delete("/v1/people/Ann%2FEve")
     guarded.get("/v1/nothing/Ann", headers=bearer())
+    guarded.post("/v1/detect", headers=bearer(), files={"image": b"no photo"})
     counted = guarded.get("/metrics", headers=bearer()).text
     for route, method, status in (
         ("/v1/model", "GET", 401),
@@ -123,6 +121,7 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     ):
         labels = f'method="{method}",route="{route}",status="{status}"'
         assert f"facepairs_requests_total{{{labels}}}" in counted
+    assert 'facepairs_photos_refused_total{kind="not_image"} 1' in counted
     assert "Ann" not in counted
 
 
@@ -165,24 +164,10 @@ def test_one_client_may_not_ask_too_often():
         assert client.get("/v1/model").status_code == 200
 
 
-def test_a_client_that_asks_a_little_too_often_is_served_most_of_the_time(monkeypatch):
-    seconds = iter((np.arange(1000) / 5.5).tolist())
-    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
-    limit = guard.RateLimit(5)
-    allowed = [limit.allows("client") for _ in range(1000)]
-    assert 900 <= sum(allowed) <= 920
-    assert sum(allowed[-100:]) >= 90
-
-
-def start(*options: object, **kinds: object) -> "subprocess.Popen[str]":
-    words = command("serve", "--port", 0, "--json", *options)
-    return subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kinds
-    )
-
-
 def test_the_log_has_no_names_and_no_addresses(people, tmp_path):
-    process = start("--gallery", tmp_path / "g")
+    words = command("serve", "--port", 0, "--json", "--gallery", tmp_path / "g")
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout
     told = json.loads(process.stdout.readline())
     assert told["pid"] == process.pid
@@ -242,10 +227,7 @@ def test_addresses_that_cannot_be_used_are_named():
         (("--gallery", "missing", "--read-only"), "missing"),
         (("--gallery", "missing/x.gallery"), "missing/x.gallery"),
         (("--allow-host", "https://faces.example/"), "https://faces.example/"),
-        (("--allow-host", "faces.example:80"), "faces.example:80"),
-        (("--allow-origin", "app.example"), "app.example"),
         (("--allow-origin", "https://app.example/"), "https://app.example/"),
-        (("--allow-origin", "*"), "*"),
         (("--allow-origin", "https://*.example"), "https://*.example"),
         (("--rate", "nan"), "nan"),
     ):
@@ -253,13 +235,6 @@ def test_addresses_that_cannot_be_used_are_named():
         assert named in done.stderr
         assert done.stderr.count("\n") == 1
     assert not Path("missing").exists()
-
-
-@pytest.mark.parametrize(
-    "site", ["http://localhost:3000", "https://a-b.example", "http://[::1]:80"]
-)
-def test_sites_as_browsers_name_them_are_allowed(site):
-    assert Access(origins=(site,)).origins == (site,)
 
 
 def test_a_gallery_can_be_read_alone_and_a_token_comes_from_the_environment(
@@ -283,12 +258,3 @@ def test_a_gallery_can_be_read_alone_and_a_token_comes_from_the_environment(
         in_process("gallery", "add", place, "--name", "Ben", people[2], "--any-quality", check=0)
         names = [one["name"] for one in client.get("/v1/people").json()["people"]]
         assert names == ["Ann", "Ben"]
-
-
-def test_the_server_needs_its_extra_alone():
-    assert "127.0.0.1" in in_process("serve", "--help", check=0).stdout
-    code = ("import sys, facepairs.server.run; print([name for name in ('tensorflow', 'keras', "
-            "'cv2', 'sklearn') if name in sys.modules])")  # fmt: skip
-    done = subprocess.run([command()[0], "-c", code], capture_output=True, text=True, check=True,
-                          cwd=Path(__file__).parent)  # fmt: skip
-    assert done.stdout.strip() == "[]"

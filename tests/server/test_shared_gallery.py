@@ -37,3 +37,20 @@ def test_servers_share_a_database_and_outlive_its_stop(postgres, tmp_path):
             postgres.start()
         assert identify().json()["name"] == "Ann"
         assert httpx.get(f"{reader.url}/readyz").status_code == 200
+
+
+def test_a_gallery_that_is_gone_acknowledges_nothing(tmp_path):
+    place = tmp_path / "known.gallery"
+    photo = drawn_faces(tmp_path / "people", people=1, images=1)[0].read_bytes()
+    with (
+        live_server("--gallery", place) as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
+        assert client.get("/readyz").status_code == 200
+        place.unlink()
+        assert client.get("/readyz").status_code == 503
+        data = {"name": "Ann", "any_quality": "true"}
+        answer = client.post("/v1/people", files={"photo": photo}, data=data)
+        assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "gallery")
+        assert str(place) not in answer.text
+        assert client.get("/healthz").status_code == 200

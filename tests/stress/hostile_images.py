@@ -19,9 +19,10 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections import Counter, defaultdict
 from pathlib import Path
 
+import pandas as pd
+from drawn.photos import encoded
 from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import command
@@ -50,22 +51,6 @@ def write(place: Path, seed: int, mutants: int) -> list[Path]:
         path.write_bytes(file.data)
         paths.append(path)
     return paths
-
-
-def table(outcomes: list[hostile_run.Outcome]) -> list[str]:
-    """Return a Markdown table: per kind the outcomes and the largest costs."""
-    by_kind: dict[str, list[hostile_run.Outcome]] = defaultdict(list)
-    for outcome in outcomes:
-        by_kind[Path(outcome.path).parent.name.replace("_", " ")].append(outcome)
-    lines = ["| kind | verdicts | errors | others | slowest, CPU s | peak MB |",
-             "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
-    for kind, group in (*by_kind.items(), ("all", outcomes)):
-        results = Counter(outcome.result for outcome in group)
-        verdicts, errors = results["verdict"], results["error"]
-        costs = max(o.seconds for o in group), max(o.megabytes for o in group)
-        others = len(group) - verdicts - errors
-        lines.append(f"| {kind} | {verdicts} | {errors} | {others} | {costs[0]} | {costs[1]:.0f} |")
-    return lines
 
 
 def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
@@ -121,7 +106,7 @@ def main() -> int:
         place = options.place or Path(temporary)
         paths = write(place, options.seed, options.mutants)
         photo = place / "photo.jpg"
-        photo.write_bytes(hostile.encoded(hostile.face(options.seed), "JPEG"))
+        photo.write_bytes(encoded(hostile.face(options.seed), "JPEG"))
         outcomes: list[hostile_run.Outcome] = []
         bad = 0
         tick = console.progress("files")
@@ -135,10 +120,14 @@ def main() -> int:
                     print(f"BAD: {outcome}", flush=True)
                 outcomes.append(outcome)
                 tick(len(outcomes), 4 * len(paths))
-        print(*table([o for o in outcomes if o.way != "train"]), sep="\n")
-        trained = [outcome for outcome in outcomes if outcome.way == "train"]
-        decoded = sum(outcome.message == "decoded" for outcome in trained)
-        print(f"data check accepts {decoded:,} of {len(trained):,}, and training decodes them all")
+        table = pd.DataFrame(outcomes)
+        table["kind"] = table["path"].map(lambda path: Path(path).parent.name)
+        trained = table["way"] == "train"
+        fed = table[~trained]
+        print(pd.crosstab(fed["kind"], fed["result"], margins=True).to_string())
+        print(fed.groupby("kind")[["seconds", "megabytes"]].max().to_string())
+        decoded = (table["message"][trained] == "decoded").sum()
+        print(f"data check accepts {decoded:,} of {trained.sum():,}, and training decodes them all")
         bad += whole_commands(place, photo, paths)
     print("clean" if not bad else f"{bad} BAD")
     return 1 if bad else 0

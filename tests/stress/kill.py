@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from facepairs.support.atomic import is_temporary
 from stress.jobs import KILLED, Job, prepare
 from stress.processes import run, warm_up
@@ -94,20 +96,6 @@ def kill(job: Job, base: Path, kills: int, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table with a line per job."""
-    lines = ["| job | stops | complete | absent | problems | litter |",
-             "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
-    for name in dict.fromkeys(row["job"] for row in rows):
-        stopped = [row for row in rows if row["job"] == name and row["stopped"]]
-        left = [row.get("left") for row in stopped]
-        cells = [len(stopped), left.count("complete"), left.count("absent")]
-        cells.append(sum("problem" in row for row in rows if row["job"] == name))
-        cells.append(max((row.get("litter", 0) for row in stopped), default=0))
-        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("kill"), help="folder for everything")
@@ -124,8 +112,12 @@ def main() -> int:
     rows = []
     for name in options.jobs:
         rows += kill(KILLED[name](base), base, options.kills, options.seed)
-    print(f"{table(rows)}\n{time.monotonic() - started:.0f} s")
-    failed = sum("problem" in row for row in rows)
+    table = pd.DataFrame(rows, columns=("job", "stopped", "left", "litter", "problem"))
+    stops = table[table["stopped"].astype(bool)]
+    print(pd.crosstab(stops["job"], stops["left"].fillna("problem"), margins=True))
+    print(stops.groupby("job")["litter"].max())
+    print(f"{time.monotonic() - started:.0f} s")
+    failed = table["problem"].notna().sum()
     print("all complete or absent, all results the same" if not failed else f"{failed} FAILED")
     return int(bool(failed))
 

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from stress.jobs import SQUEEZED, Job, prepare
 from stress.processes import Ended, run, warm_up
 
@@ -45,10 +47,12 @@ def squeeze(name: str, base: Path) -> list[dict[str, Any]]:
     size = sum(path.stat().st_size for path in undisturbed.rglob("*") if path.is_file())
     for way, value, ended, left in _runs(job, folder, size):
         row = {"job": name, "way": way, "value": value, "code": ended.code, "left": left}
-        row["good"] = left != "half-written" and (
-            ended.code == 0 or (ended.code == 2 and ended.is_one_line_error)
-        )
-        if not row["good"]:
+        if left != "half-written" and ended.code == 0:
+            row["result"] = "done"
+        elif left != "half-written" and ended.code == 2 and ended.is_one_line_error:
+            row["result"] = "one line, exit 2"
+        else:
+            row["result"] = "BAD"
             print(json.dumps(row | {"stderr": ended.stderr[-600:]}), flush=True)
         rows.append(row)
     return rows
@@ -87,20 +91,6 @@ def _left(job: Job, place: Path) -> str:
         return "half-written"
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table with a line per job."""
-    lines = ["| job | runs | done | one line, exit 2 | other | half-written |",
-             "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
-    for name in dict.fromkeys(row["job"] for row in rows):
-        runs = [row for row in rows if row["job"] == name]
-        done = sum(row["code"] == 0 for row in runs)
-        refused = sum(row["code"] == 2 and row["good"] for row in runs)
-        half = sum(row["left"] == "half-written" for row in runs)
-        other = len(runs) - done - refused
-        lines.append(f"| {name} | {len(runs)} | {done} | {refused} | {other} | {half} |")
-    return "\n".join(lines)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("squeeze"), help="folder for everything")
@@ -114,9 +104,9 @@ def main() -> int:
     prepare(base)
     warm_up()
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    rows = [row for name in options.jobs for row in squeeze(name, base)]
-    print(table(rows))
-    return int(not all(row["good"] for row in rows))
+    rows = pd.DataFrame([row for name in options.jobs for row in squeeze(name, base)])
+    print(pd.crosstab(rows["job"], rows["result"]))
+    return int((rows["result"] == "BAD").any())
 
 
 if __name__ == "__main__":

@@ -17,17 +17,12 @@ calibration_share = 0.4
 """
 
 
-@pytest.fixture(scope="module")
-def given(many_faces, tmp_path_factory):
-    """The arguments that every call here shares."""
-    folder = tmp_path_factory.mktemp("view2")
-    write_lists(many_faces, folder)
-    (folder / "small.toml").write_text(SMALL)
-    return many_faces, "--lists", folder, "--config", folder / "small.toml"
-
-
 @pytest.mark.slow
-def test_a_table_for_people_json_for_scripts_and_resume_adds_a_fold(given, tmp_path):
+def test_a_table_for_people_json_for_scripts_and_resume_adds_a_fold(many_faces, tmp_path):
+    write_lists(many_faces, tmp_path)
+    settings = tmp_path / "small.toml"
+    settings.write_text(SMALL)
+    given = (many_faces, "--lists", tmp_path, "--config", settings)
     words = ("crossval", *given, "--out", tmp_path / "run")
     *_, head, row = in_process(*words, "--folds", 2, check=0).stdout.splitlines()
     assert head.startswith("model")

@@ -19,16 +19,11 @@ batch_size = 16
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory):
-    path = tmp_path_factory.mktemp("settings") / "short.toml"
-    path.write_text(SHORT)
-    return path
-
-
-@pytest.fixture(scope="module")
-def finished(many_faces, difference_run, settings, tmp_path_factory):
+def finished(many_faces, difference_run, tmp_path_factory):
     """A finished run of two epochs from a bundle of other people, and what the command printed."""
     out = tmp_path_factory.mktemp("finished") / "run"
+    settings = out.with_name("short.toml")
+    settings.write_text(SHORT)
     words = ("--init", difference_run.bundle, "--config", settings, "--epochs", 2)
     done = in_process("train", many_faces, "--out", out, *words, check=0)
     return out, done

@@ -4,15 +4,14 @@ import hashlib
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from storage.archives import tgz, tree, zipped
-from storage.range_server import Remote, serving, sha256
+from storage.range_server import Remote, sha256
 
 from facepairs.data.lfw.fetch import (
-    IMAGES,
     LISTS,
     RemoteFile,
     content_sha256,
@@ -27,12 +26,6 @@ PHOTOS = {
     "Zed/Zed_0001.jpg": bytes(range(256)) * 40,
 }
 WORDS = {source.file: f"official {source.file}\n".encode() for source in LISTS}
-
-
-@pytest.fixture
-def remote() -> Iterator[Remote]:
-    with serving() as server:
-        yield server
 
 
 def below(top: str) -> dict[str, bytes]:
@@ -54,16 +47,6 @@ def offer(
     lists = [RemoteFile(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
     images = RemoteFile(f"faces.{kind}", f"{remote.url}/images", sha256_of_content or content())
     return lambda out: fetch_lfw(out, lists=lists, images=images)
-
-
-def test_every_published_file_has_a_secure_address_and_a_checksum() -> None:
-    assert [source.file for source in LISTS] == [
-        "pairs.txt", "pairsDevTest.txt", "pairsDevTrain.txt",
-        "people.txt", "peopleDevTest.txt", "peopleDevTrain.txt",
-    ]  # fmt: skip
-    for source in (*LISTS, IMAGES):
-        assert source.url.startswith("https://")
-        assert len(bytes.fromhex(source.sha256)) == 32
 
 
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
@@ -96,33 +79,24 @@ def test_lists_alone_complete_those_that_are_there(remote: Remote, tmp_path: Pat
 
 
 def test_a_folder_that_lost_a_photo_is_refused(remote: Remote, tmp_path: Path) -> None:
-    for kind, data in (("zip", zipped(below("x"))), ("tgz", tgz(below("x")))):
-        out = tmp_path / kind
-        fetch = offer(remote, kind, data)
-        (fetch(out) / "Zed/Zed_0001.jpg").unlink()
-        with pytest.raises(BadTransfer):
-            fetch(out)
-        assert (out / "faces/Ann_Bo").is_dir()
+    fetch = offer(remote, "zip", zipped(below("x")))
+    (fetch(tmp_path) / "Zed/Zed_0001.jpg").unlink()
+    with pytest.raises(BadTransfer):
+        fetch(tmp_path)
+    assert (tmp_path / "faces/Ann_Bo").is_dir()
 
 
 def test_a_list_with_the_wrong_checksum_is_removed(remote: Remote, tmp_path: Path) -> None:
     remote.files["pairs.txt"] = b"tampered"
     lists = [RemoteFile("pairs.txt", f"{remote.url}/pairs.txt", sha256(b"official"))]
-    with pytest.raises(BadTransfer) as caught:
+    with pytest.raises(BadTransfer, match=r"pairs\.txt"):
         fetch_lfw(tmp_path, lists=lists)
-    assert "pairs.txt" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["zip", "tgz"])
-def test_an_archive_with_the_wrong_checksum_leaves_nothing(
-    remote: Remote, tmp_path: Path, kind: str
-) -> None:
-    files = below("x")
-    fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files), "0" * 64)
-    with pytest.raises(BadTransfer) as caught:
-        fetch(tmp_path)
-    assert "0" * 64 in str(caught.value)
+def test_an_archive_with_the_wrong_checksum_leaves_nothing(remote: Remote, tmp_path: Path) -> None:
+    with pytest.raises(BadTransfer, match="0" * 64):
+        offer(remote, "zip", zipped(below("x")), "0" * 64)(tmp_path)
     assert tree(tmp_path) == WORDS
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
 
@@ -151,15 +125,8 @@ def test_what_is_no_archive_of_photos_is_removed(
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadTransfer) as caught:
+    with pytest.raises(BadTransfer, match=str(tmp_path / "file")):
         fetch_lfw(tmp_path / "file" / "lfw")
-    assert str(tmp_path / "file") in str(caught.value)
-
-
-def test_a_folder_in_the_place_of_a_list_is_reported(remote: Remote, tmp_path: Path) -> None:
-    (tmp_path / "pairs.txt").mkdir()
-    with pytest.raises(BadTransfer):
-        offer(remote, "zip", zipped(below("x")))(tmp_path)
 
 
 def test_an_archive_that_was_there_before_is_used_and_kept(remote: Remote, tmp_path: Path) -> None:
@@ -193,35 +160,21 @@ fetch.fetch_lfw(Path(out), lists=(), images=fetch.RemoteFile("faces.zip", url, c
 """
 
 
-@pytest.fixture
-def halfway(remote: Remote, tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that has unpacked the archive and never finishes."""
+def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
+    remote: Remote, tmp_path: Path
+) -> None:
     remote.files = {**WORDS, "images": zipped(below("x"))}
     words = [sys.executable, "-c", SLOW, f"{remote.url}/images", content(), str(tmp_path)]
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "unpacked\n"
-    yield child
-    child.kill()
-    child.communicate()
-
-
-def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
-    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
-) -> None:
-    halfway.kill()
-    halfway.wait()
+    fetch = offer(remote, "zip", remote.files["images"])
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "unpacked\n"
+        with pytest.raises(BadTransfer, match=f"process {child.pid}"):  # two never meet
+            fetch(tmp_path)
+        child.kill()
     left = {path.name for path in tmp_path.iterdir()}
     assert {"faces.zip.part", ".fetch.lock"} < left
     assert len([name for name in left if name.startswith(".faces.tmp-")]) == 1
-    assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
+    assert tree(fetch(tmp_path)) == PHOTOS
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
     assert remote.asked[-1][2] == 0  # the archive was complete
-
-
-def test_a_second_process_is_refused_with_the_number_of_the_first(
-    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
-) -> None:
-    with pytest.raises(BadTransfer, match=f"is in use by process {halfway.pid}; wait for it"):
-        offer(remote, "zip", remote.files["images"])(tmp_path)
-    assert halfway.poll() is None

@@ -17,21 +17,20 @@ def whole_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:
     return inspect_photos(index, "none").crop_plan(CropSpec(frame_px, crop_px), "none")
 
 
-def turned_plan(index: FaceIndex, crop_px: int, seed: int = 0, most_scale: float = 3.0) -> CropPlan:
+def turned_plan(index: FaceIndex, crop_px: int, seed: int = 0) -> CropPlan:
     """Return a plan of any rotated squares, some of them partly or wholly outside of the photos.
 
     Args:
         index: The photos; they need not show faces.
         crop_px: Side of the squares.
         seed: Of the squares.
-        most_scale: Up to how many pixels of a photo make one of the crop.
     """
     plan, rng = whole_plan(index, crop_px), np.random.default_rng(seed)
     maps = []
     for image in range(len(index)):
         with Image.open(index.path(image)) as opened:
             centre = rng.uniform(-0.3, 1.3, 2) * ImageOps.exif_transpose(opened).size
-        scale, angle = np.exp(rng.uniform(np.log(0.3), np.log(most_scale))), rng.uniform(-3, 3)
+        scale, angle = np.exp(rng.uniform(np.log(0.3), np.log(3))), rng.uniform(-3, 3)
         matrix = np.array([(np.cos(angle), -np.sin(angle)), (np.sin(angle), np.cos(angle))]) / scale
         maps.append(np.column_stack([matrix, (crop_px - 1) / 2 - matrix @ centre]))
     return replace(plan, to_crop=np.array(maps), alignment="landmarks-5")

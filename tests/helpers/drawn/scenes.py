@@ -73,21 +73,10 @@ def faceless() -> dict[str, Image.Image]:
     return {**blank, **noise, **tiny, "gradient": canvas(160, 120)}
 
 
-def write_scenes(
-    faces: Path, out: Path, seed: int = 0, others: int = 0, suffix: str = ".jpg"
-) -> Path:
-    """Paste each face of a folder into a larger photo of another size, at some scale and angle.
-
-    Args:
-        faces: Folder of `Person/photo.jpg`.
-        out: Folder to write, with the same names.
-        seed: Of sizes, places and angles.
-        others: Smaller faces of other people at the margin of each photo.
-        suffix: Of the files.
-    """
-    rng = np.random.default_rng(seed)
-    photos = sorted(faces.glob("*/*.jpg"))
-    for number, face in enumerate(photos):
+def write_scenes(faces: Path, out: Path, suffix: str = ".jpg") -> Path:
+    """Paste each face of a folder into a larger photo of another size, at some scale and angle."""
+    rng = np.random.default_rng(0)
+    for face in sorted(faces.glob("*/*.jpg")):
         scale = rng.uniform(0.5, 1.2)
         width, height = (round(scale * side) for side in rng.uniform(350, 600, 2))
         place = Place(
@@ -97,11 +86,6 @@ def write_scenes(
             rng.uniform(-15, 15),
         )
         picture = paste(canvas(width, height), face, place)
-        for at in range(others):
-            other = photos[(number + 17 * (at + 1)) % len(photos)]
-            side = 80 * scale
-            corner = Place(side / 2 + at * (width - side), height - side / 2, side)
-            picture = paste(picture, other, corner)
         target = (out / face.parent.name / face.name).with_suffix(suffix)
         target.parent.mkdir(parents=True, exist_ok=True)
         picture.save(target, quality=95, compress_level=1)

@@ -3,7 +3,6 @@
 `hostile_files` gives named bytes; `odd_places` puts into a folder what is no file at all.
 """
 
-import io
 import os
 import zlib
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from drawn.photos import encoded, exif_of
 from PIL import Image
 
 from facepairs.data.synth.faces import draw_face
@@ -36,18 +36,11 @@ def face(seed: int, size: tuple[int, int] = SIZE) -> Image.Image:
     return picture
 
 
-def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
-    out = io.BytesIO()
-    image.save(out, kind, **options)
-    return out.getvalue()
-
-
 def sound_files(seed: int, size: tuple[int, int] = SIZE) -> dict[str, bytes]:
     """Return one valid file per encoding, from which mutations are made."""
     picture = face(seed, size)
     second = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    exif = Image.Exif()
-    exif[274] = 6
+    exif = exif_of(6)
     made = {
         "jpeg": encoded(picture, "JPEG"),
         "jpeg-progressive": encoded(picture, "JPEG", progressive=True),

@@ -46,10 +46,8 @@ def set_screen(browser: Any, screen: tuple[int, int, bool], scheme: str = "light
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
 
-def set_network(browser: Any, offline: bool = False, latency_ms: int = 0) -> None:
-    """Take the network away, or make it slow."""
+def set_network(browser: Any, offline: bool) -> None:
+    """Take the network away, or give it back."""
     browser.execute_cdp_cmd("Network.enable", {})
-    conditions = {"offline": offline, "latency": latency_ms}
-    speed = {"downloadThroughput": 0, "uploadThroughput": 0} if offline else {
-        "downloadThroughput": -1, "uploadThroughput": -1}  # fmt: skip
-    browser.execute_cdp_cmd("Network.emulateNetworkConditions", {**conditions, **speed})
+    speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": offline, **speed})

@@ -6,7 +6,6 @@ import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from unittest import mock
 
 from processes.command_line import Result
 
@@ -17,13 +16,7 @@ def run_script(script: str, *arguments: object) -> Result:
     """Run a script by its path below the project's root; its `main` gets the arguments."""
     out, err = StringIO(), StringIO()
     code: object = None
-    folder = str((ROOT / script).parent)  # where Python looks first for what a script imports
-    with (
-        redirect_stdout(out),
-        redirect_stderr(err),
-        warnings.catch_warnings(),
-        mock.patch.object(sys, "path", [folder, *sys.path]),
-    ):
+    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         main = runpy.run_path(str(ROOT / script))["main"]
         try:
             code = main([str(argument) for argument in arguments])

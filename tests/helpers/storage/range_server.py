@@ -19,7 +19,6 @@ class Remote:
     files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
     cut_after: list[int] = field(default_factory=list)  # bytes of the next answers
-    statuses: list[int] = field(default_factory=list)  # of the next answers
     tells_length: bool = True
     asked: list[tuple[str, str, int]] = field(default_factory=list)  # path, Range, bytes sent
     url: str = ""
@@ -41,14 +40,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         remote, wanted = self.remote, self.headers.get("Range", "")
         name = self.path.strip("/")
-        status = remote.statuses.pop(0) if remote.statuses else 200
-        if status != 200 or name not in remote.files:
+        if name not in remote.files:
             remote.asked.append((name, wanted, 0))
-            self.answer(404 if status == 200 else status, {}, b"")
+            self.answer(404, {}, b"")
             return
         body = remote.files[name]
         headers = {}
-        start, total = 0, len(body)
+        status, start, total = 200, 0, len(body)
         if remote.ranges and wanted:
             start, status = int(wanted.removeprefix("bytes=").rstrip("-")), 206
             if start >= total:

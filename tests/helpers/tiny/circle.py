@@ -2,8 +2,6 @@
 
 import numpy as np
 
-NAMES = ("in-batch", "margin", "triplet", "arcface")
-
 
 def on_circle(*degrees):
     """Return the points at these angles: float32[N, 2], rows of length 1."""

@@ -16,7 +16,7 @@ TOML = {
 MATRIX = np.random.default_rng(1).normal(size=(SIZE * SIZE * 3, 7)).astype(np.float32)
 
 
-def network(layout="nchw", kind="FLOAT", batch="N", outputs=("embedding",), rank=2):
+def network(layout="nchw", kind="FLOAT", batch="N", outputs=("embedding",)):
     """Multiply the flattened image with MATRIX."""
     frame = [batch, 3, SIZE, SIZE] if layout == "nchw" else [batch, SIZE, SIZE, 3]
     nodes = [

@@ -9,14 +9,7 @@ from test_fisher import faces, photos
 
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
-from facepairs.models.export.keras_file import check_keras_file, keras_bytes
-from facepairs.models.fisher.descriptors import (
-    LENGTH,
-    View,
-    describe,
-    positions,
-    project_views,
-)
+from facepairs.models.fisher.descriptors import LENGTH, View, describe, positions, project_views
 from facepairs.models.fisher.embedding import BASE, SLOPE, CohortDimension
 from facepairs.models.fisher.tower import (
     BACKBONE,
@@ -34,21 +27,6 @@ def as_fitted(**shape):
     for layer in made.head.get_layer(BACKBONE).members:  # as close as in a fitted mixture
         layer.deviations.assign(np.full(layer.deviations.shape, 0.2, np.float32))
         layer.means.assign(layer.means * 4)
-    return made
-
-
-@pytest.fixture(scope="module")
-def network():
-    return as_fitted()
-
-
-@pytest.fixture(scope="module")
-def rounded():
-    """A network with a cohort and rounded weights, as bundles have it."""
-    made = as_fitted(cohort=20)
-    rows = unit(np.random.default_rng(3).normal(size=(60, 128 * len(MEMBERS))))
-    made.head.get_layer(COHORT).set_cohort(rows[:20], rows)
-    round_weights(made.head)
     return made
 
 
@@ -97,8 +75,8 @@ def test_views_of_both_kinds_are_computed_together_as_one_by_one():
         np.testing.assert_allclose(together[:, number], alone.transpose(0, 2, 1), atol=1e-4)
 
 
-def test_an_embedding_is_the_concatenation_of_the_members(network):
-    images = faces(4, 96)
+def test_an_embedding_is_the_concatenation_of_the_members():
+    network, images = as_fitted(), faces(4, 96)
     got = np.asarray(network.head(images)).reshape(4, len(MEMBERS), 128)
     assert np.linalg.norm(got, axis=(1, 2)) == pytest.approx(1, abs=1e-5)
     for number in range(len(MEMBERS)):
@@ -107,21 +85,12 @@ def test_an_embedding_is_the_concatenation_of_the_members(network):
         assert own == pytest.approx(expected, abs=1e-4)
 
 
-def test_features_and_images_have_the_same_scores_and_mirroring_changes_nothing(network):
-    left, right = photos(3, 1), photos(3, 2)
-    features = network.features(np.concatenate([left, right]))
-    assert features.shape == (6, network.feature_count)
-    scores = np.asarray(network.feature_head().scores(features))
-    model = network.inference_model()
-    expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
-    assert scores == pytest.approx(expected, abs=1e-2)
-    assert np.asarray(model(left[:, :, ::-1])) == pytest.approx(np.asarray(model(left)), abs=1e-5)
-
-
 @pytest.mark.slow
-def test_projections_of_eight_bits_and_a_cohort_survive_export_at_every_optimisation_level(
-    rounded,
-):
+def test_projections_of_eight_bits_and_a_cohort_survive_export_at_every_optimisation_level():
+    rounded = as_fitted(cohort=20)
+    rows = unit(np.random.default_rng(3).normal(size=(60, 128 * len(MEMBERS))))
+    rounded.head.get_layer(COHORT).set_cohort(rows[:20], rows)
+    round_weights(rounded.head)
     kernels = [np.asarray(kernel) for kernel in rounded.head.get_layer(PROJECTOR).kernels]
     for kernel in kernels:
         assert all(len(np.unique(np.abs(column))) <= 128 for column in kernel.T[:5])
@@ -150,18 +119,6 @@ def test_projections_of_eight_bits_and_a_cohort_survive_export_at_every_optimisa
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         (rows,) = session.run(None, {"image": photos(3)})
         assert rows == pytest.approx(expected, abs=1e-4)
-
-
-def test_the_keras_file_is_small_and_loads(rounded, tmp_path):
-    model = rounded.inference_model()
-    data = keras_bytes(model)
-    check_keras_file(data)
-    kernels = rounded.head.get_layer(PROJECTOR).kernels
-    assert len(data) < 1.2 * sum(kernel.numpy().size for kernel in kernels)
-    path = tmp_path / "model.keras"
-    path.write_bytes(data)
-    loaded = keras.saving.load_model(path, safe_mode=True)
-    assert np.asarray(loaded(photos(3))) == pytest.approx(np.asarray(model(photos(3))), abs=1e-6)
 
 
 def unit(rows):

@@ -41,6 +41,7 @@ def test_losses_match_values_computed_by_hand(turn):
     value = float(build(centres=centres)(*batch(*PAIRS)))
     expected = slow([*left, *right], people * 2, centres)
     assert value == pytest.approx(expected, rel=1e-4)
+    assert [v.name for v in build().trainable_variables] == ["directions"]
 
 
 def test_the_seed_determines_the_initial_directions():

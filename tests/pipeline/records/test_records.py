@@ -9,21 +9,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from drawn.caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
-from drawn.crop_plans import whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
-from facepairs.errors import BadConfig, BadData
-from facepairs.pipeline.dataset import make_dataset
-from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.records import build as records_build
-from facepairs.pipeline.records.build import people_digest, shard_count
+from facepairs.errors import BadData
+from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.manifest import MANIFEST, compare_sizes, read_manifest
 from facepairs.pipeline.records.store import RecordStore
-from facepairs.support.console import showing
 
 
 def sampler(index: FaceIndex) -> PairSampler:
@@ -60,23 +55,6 @@ def test_every_shard_is_a_block_of_the_sampler(index, caches):
         paths = sorted(map(str, folder.glob("*.tfrecord")))
         counts = [sum(1 for _ in tf.data.TFRecordDataset(path)) for path in paths]
         assert counts == [17, 18, 17, 18]
-
-
-@pytest.mark.parametrize("batch_size", [7, 35])
-def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
-    files = make_dataset(
-        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)),
-        lambda: iter([expected(index)]),
-        batch_size,
-    )
-    images, genuine = read_all(files)
-    assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
-    for kind, most in (("raw", 0), ("jpeg", 2)):
-        batches = RecordStore.open(caches[kind]).batches(batch_size, None)
-        got, labels = read_all(batches, PAIRS // batch_size)
-        assert got.dtype == np.uint8
-        assert np.abs(got.astype(int) - images).mean() <= most
-        assert np.array_equal(labels, genuine)
 
 
 def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
@@ -129,42 +107,11 @@ def test_pair_ranges_of_the_workers_make_up_the_batch(caches, kind, seed):
         assert np.array_equal(labels, genuine)  # of the whole batch
 
 
-def test_every_batch_has_its_size(caches):
-    store = RecordStore.open(caches["raw"])
-    batches = islice(store.batches(32, None).as_numpy_iterator(), 5)
-    assert [len(batch["genuine"]) for batch in batches] == [32] * 5
-    with pytest.raises(BadConfig, match="71"):
-        store.batches(71, None)
-
-
 def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
     for kind, folder in caches.items():
         again = build(tmp_path / kind, index, encoding=kind)
         for path in folder.iterdir():
             assert (again / path.name).read_bytes() == path.read_bytes()
-
-
-def test_the_manifest_describes_the_pairs(index, caches):
-    table = json.loads((caches["jpeg"] / MANIFEST).read_text())
-    assert table["version"] == 3
-    assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
-    assert table["seed"] == SEED
-    assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
-    assert (table["alignment"], table["detector"]) == ("lfw-frame", "")
-    assert table["index_fingerprint"] == index.fingerprint
-    assert table["people_digest"] == people_digest(index, range(1, len(index.people)))
-    assert [shard["pairs"] for shard in table["shards"]] == [17, 18, 17, 18]
-
-
-def test_default_shards_and_progress(index, tmp_path, monkeypatch):
-    assert [shard_count(pairs, None) for pairs in (1999, 2100, 10**5)] == [1, 2, 16]
-    monkeypatch.setattr(records_build, "SMALL_SHARD_PAIRS", 100)
-    calls: list[tuple[object, ...]] = []
-    with showing(progress=lambda phase: lambda *counts: calls.append((phase, *counts))):
-        build(tmp_path / "c", index, pairs=210, shards=None)
-    assert RecordStore.open(tmp_path / "c").pairs == 210
-    assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
-    assert calls[-2:] == [("writing pairs", 105, 210), ("writing pairs", 210, 210)]
 
 
 def test_any_changed_byte_of_the_manifest_is_found(cache):
@@ -199,8 +146,6 @@ def test_an_invalid_manifest_raises_bad_data(caches, tmp_path_factory, data):
     ("change", "named"),
     [
         ({"version": 1}, "version is 1"),
-        ({"format": "other"}, MANIFEST),
-        ({"shards": None}, "shards is None"),
         ({"pairs": "70"}, "pairs is '70'"),
         ({"pairs": 71}, MANIFEST),
         ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1}]}, MANIFEST),
