@@ -19,7 +19,6 @@ from facepairs.cli.shared.options import (
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
 from facepairs.cli.shared.verdicts import SCHEMA, Rows, note_source, threshold_rows
-from facepairs.support.places import is_stream
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -83,8 +82,7 @@ def score(
     rows = _report_rows(report, point, describe_prior(prior))
     print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
     note_source(verifier, json)
-    sidecar = "" if is_stream(out) else f", and where the scores come from: {out}.json"
-    log(f"written: {out}{sidecar}")
+    log(f"written: {out}, and where the scores come from: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 

@@ -1,7 +1,6 @@
 """Outputs that appear complete or not at all: a temporary name beside the target, fsync, rename.
 
-A link is followed. What is no regular file, such as standard output, is written to: it cannot be
-replaced.
+A link is followed. What is no regular file, such as a device, is refused: it cannot be replaced.
 
 A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target removes those of processes
 that are gone, so killed processes leave nothing behind.
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import BadData
-from facepairs.support.places import ADVICE, hidden_beside, is_protected, is_stdout, is_stream
+from facepairs.support.places import ADVICE, hidden_beside, is_protected
 from facepairs.support.platform import sync_file, sync_folder
 
 
@@ -68,20 +67,13 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file that appears at `target` when the block ends without error.
 
     Args:
-        target: The file; missing folders are made. `-` is standard output.
+        target: The file; missing folders are made.
         mode: "w" for UTF-8 text, "wb" for bytes.
 
     Raises:
         BadData: The place cannot be written. An old file stays as it was.
     """
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
-    if is_stream(target):
-        print(end="", flush=True)  # what was printed comes before
-        place = os.dup(1) if is_stdout(target) else target
-        problem = f"cannot write {target}"
-        with _as_bad_data(problem, ADVICE), open(place, mode, -1, encoding, None, newline) as out:
-            yield out
-        return
     with (
         temporary_beside(target) as temporary,
         open(temporary, mode, encoding=encoding, newline=newline) as handle,
