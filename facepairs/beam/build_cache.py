@@ -2,6 +2,7 @@
 
 import fnmatch
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,7 +19,7 @@ from facepairs.faces.inspection import BATCH, InspectPhotos, PhotoTable, collect
 from facepairs.faces.photo_cache import photo_cache
 from facepairs.pipeline.records.build import ShardPlan, check_request, shard_count, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
-from facepairs.support.atomic import atomic_folder, is_temporary, scratch_folder
+from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import batches
 from facepairs.support.places import is_leftover
@@ -38,9 +39,9 @@ def upload_shard(read: Callable[[str], bytes], cache: BeamPath, plan: ShardPlan)
         BadData: As `write_shard` does.
         BadImage: As `write_shard` does.
     """
-    with remote_errors(cache), scratch_folder("facepairs-shard") as folder:
-        shard = write_shard(plan, read, folder)
-        with open(folder / plan.name, "rb") as file, paths.writing(cache / plan.name) as copy:
+    with remote_errors(cache), tempfile.TemporaryDirectory() as folder:
+        shard = write_shard(plan, read, Path(folder))
+        with open(Path(folder, plan.name), "rb") as file, paths.writing(cache / plan.name) as copy:
             shutil.copyfileobj(file, copy, 1 << 20)
     return shard
 

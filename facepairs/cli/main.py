@@ -22,7 +22,7 @@ from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
-    describe_shortage,
+    describe_failure,
     escape_unencodable,
     is_usage_error,
     print_error,
@@ -35,7 +35,6 @@ from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.cli.shared.quiet import (
     QUIET,
     VERBOSE,
-    open_streams,
     quiet_tensorflow,
     silence_libraries,
 )
@@ -170,7 +169,6 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
     for word, following in zip(ours, [*ours[1:], ""], strict=False):
@@ -206,8 +204,8 @@ def _run(arguments: list[str], as_json: bool) -> int:
     except Exception as error:  # noqa: BLE001 - what remains is a bug, and is reported as one
         if is_usage_error(error):
             return report_usage_error(error, as_json)
-        if shortage := describe_shortage(error):
-            print_error("system", shortage, as_json)
+        if failure := describe_failure(error):
+            print_error("system", failure, as_json)
             return ERROR
         return report_bug(error, as_json)
     return code if isinstance(code, int) else 0

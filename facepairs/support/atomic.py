@@ -6,12 +6,10 @@ A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target remo
 that are gone, so killed processes leave nothing behind.
 """
 
-import atexit
 import contextlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -115,41 +113,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
             _remove(old)
 
 
-@contextlib.contextmanager
-def scratch_folder(name: str) -> Iterator[Path]:
-    """Yield an empty folder among the system's temporary files, removed when the block ends.
-
-    What killed processes left there under this name is removed first.
-    """
-    _, folder = _prepare(Path(tempfile.gettempdir()) / name)
-    folder.mkdir(0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def own_temporaries() -> None:
-    """Let `tempfile` use a folder of this process, which is removed at its end.
-
-    TensorFlow leaves temporary files behind when it is killed. They stay in that folder, and the
-    next process that calls this function removes it.
-
-    Raises:
-        FileNotFoundError: No place for temporary files can be written; work would fail later,
-            perhaps after hours.
-    """
-    place = Path(tempfile.gettempdir())
-    with contextlib.suppress(OSError, BadData):
-        if place.name.startswith(f".facepairs.tmp-{os.getpid()}-"):
-            return
-        _, folder = _prepare(place / "facepairs")
-        folder.mkdir(0o700)
-        tempfile.tempdir = str(folder)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _prepare(target: Path, fits: Callable[[Path], bool] = Path.is_dir) -> tuple[Path, Path]:
+def _prepare(target: Path, fits: Callable[[Path], bool]) -> tuple[Path, Path]:
     """Return where an output goes, links followed, and a new temporary name beside it.
 
     The folder of the output is made, and old temporaries are removed.

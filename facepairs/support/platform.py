@@ -60,16 +60,6 @@ def _glibc(name: str) -> "ctypes._NamedFuncPointer | None":
     return getattr(ctypes.CDLL(None), name, None)
 
 
-def address_space_limit() -> int | None:
-    """Return the process's limit of addresses (`ulimit -v`) in bytes, None without a limit."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
 def kill_with_children(process: "subprocess.Popen[str]") -> None:
     """Kill a process that was started with `start_new_session=True`, and its children."""
     if sys.platform == "win32":

@@ -7,6 +7,7 @@ References:
 """
 
 import contextlib
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -27,7 +28,6 @@ from facepairs.models.fisher.tower import (
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.support import console
-from facepairs.support.atomic import scratch_folder
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.features import FeatureStore, precompute
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
@@ -153,7 +153,7 @@ def prepare_features(
     with contextlib.ExitStack() as stack:
         folder = training.run.path
         if context.workers > 1:  # an open mapping outlives its file
-            folder = stack.enter_context(scratch_folder("facepairs-features"))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         elif not training.history:
             delete_features(folder)  # they may be of other images
         path, count = folder / FEATURES_FILE, len(data.index)

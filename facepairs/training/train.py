@@ -14,7 +14,6 @@ from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig
 from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
 from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
@@ -94,7 +93,6 @@ def train(
             f"(for more: resume it with {2 * finished.epochs} epochs)"
         )
         return finished
-    require_room_to_train()
     index, plan, split = prepare(folder, settings)
     if few := describe_few_people(split):
         console.log(f"warning: {few}")

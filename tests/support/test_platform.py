@@ -39,9 +39,9 @@ from facepairs import Verifier
 from facepairs.verification.dataset_check import check_dataset
 from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.lock import held
-from facepairs.support.machine import describe, require_room_to_train
+from facepairs.support.machine import describe
 from facepairs.support.platform import cores, keep_freed_memory, return_freed_memory
-require_room_to_train(), keep_freed_memory(), return_freed_memory()
+keep_freed_memory(), return_freed_memory()
 assert describe()["cores"] == cores() >= 1
 with held(Path("lock"), Path("what")), atomic_folder(Path("out")) as out:
     with atomic_file(out / "file") as handle:

@@ -36,7 +36,6 @@ from facepairs.evaluation.summary import Summary
 from facepairs.faces.inspection import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.support.machine import require_room_to_train
 from facepairs.training.loop import stop_on_signal
 from facepairs.training.run_folder import (
     BUNDLE,
@@ -118,7 +117,6 @@ def crossval(
         raise BadConfig(f"{fixed[0]} is decided by the model and the protocol", *fixed)
     check_place(place, folder, resume)
     check_unlocked(place)
-    require_room_to_train()
     view, photos = prepare_view2(folder, Path(lists), numbers, settings.align)
     return run_folds(view, photos, settings, place, numbers)
 
