@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
-from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
@@ -66,9 +65,7 @@ def build(job: Job) -> Measurement:
     if job.name == "memory":
         MemoryStore.build(job.index, job.plan, job.cache)
     else:
-        encoding: Encoding = "raw" if job.name.endswith("raw") else "jpeg"
-        pairs = len(job.pairs)
-        build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, pairs, encoding))
+        build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, len(job.pairs)))
     took = time.perf_counter() - started
     files = job.cache.iterdir() if job.cache.is_dir() else [job.cache]
     return Measurement(build_s=took, disk_mb=sum(file.stat().st_size for file in files) / 1e6)

@@ -9,6 +9,7 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
+from facepairs.pipeline.records import build
 from facepairs.pipeline.records.build import CachePlan, build_cache
 from facepairs.pipeline.records.store import RecordStore
 
@@ -16,8 +17,8 @@ SHARD = "pairs-00001-of-00002.tfrecord"
 
 
 @pytest.fixture
-def cache(tmp_path):
-    """Six pairs of raw crops of 4 by 4 pixels."""
+def cache(tmp_path, monkeypatch):
+    """Six pairs of crops of 4 by 4 pixels, in two shards."""
     for person in range(4):
         for photo in range(2):
             path = tmp_path / "faces" / f"P{person}" / f"{photo}.png"
@@ -27,7 +28,8 @@ def cache(tmp_path):
     index = FaceIndex.scan(tmp_path / "faces")
     plan = whole_plan(index, 4, 8)
     sampler = PairSampler(index.first, range(4), 0)
-    build_cache(tmp_path / "cache", CachePlan(index, plan, sampler, 6, "raw", 2))
+    monkeypatch.setattr(build, "SMALL_SHARD_PAIRS", 3)
+    build_cache(tmp_path / "cache", CachePlan(index, plan, sampler, 6))
     return tmp_path / "cache"
 
 
