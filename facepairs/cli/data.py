@@ -146,7 +146,7 @@ def fetch(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Download Labeled Faces in the Wild with its official lists; resumes broken downloads.
+    """Download Labeled Faces in the Wild with its official lists.
 
     The photos show real people and were published for research on face recognition.
     """

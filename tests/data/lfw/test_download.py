@@ -1,14 +1,12 @@
-"""Downloads resume, check what they resume, and name every failure."""
+"""Downloads are whole or refused, and every failure is named."""
 
 import hashlib
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storage.range_server import Remote, serving
+from storage.file_server import Remote, serving
 
 from facepairs.data.lfw.fetch import download
 from facepairs.errors import BadTransfer
@@ -22,64 +20,39 @@ def remote() -> Iterator[Remote]:
         yield server
 
 
-def test_an_interrupted_transfer_resumes_where_it_stopped(remote: Remote, tmp_path: Path) -> None:
-    remote.files["f"] = BODY
-    remote.cut_after = [100_000, 50_000]
-    for size in (100_000, 150_000):
-        with pytest.raises(BadTransfer):
-            download(f"{remote.url}/f", tmp_path / "f.part")
-        assert (tmp_path / "f.part").read_bytes() == BODY[:size]
-    part = download(f"{remote.url}/f", tmp_path / "f.part")
-    assert part.read_bytes() == BODY
-    assert remote.asked == [
-        ("f", "", 100_000),
-        ("f", "bytes=100000-", 50_000),
-        ("f", "bytes=150000-", 150_000),
-    ]
-    assert [path.name for path in tmp_path.iterdir()] == ["f.part"]
-
-
-def test_a_server_without_ranges_sends_the_whole_file_again(remote: Remote, tmp_path: Path) -> None:
-    remote.files["f"], remote.ranges = BODY, False
-    (tmp_path / "f.part").write_bytes(BODY[:100_000])
-    assert download(f"{remote.url}/f", tmp_path / "f.part").read_bytes() == BODY
-    assert remote.asked == [("f", "bytes=100000-", len(BODY))]
-
-
-@pytest.mark.parametrize("length", [500, 300_000, 300_001])
-def test_a_complete_or_too_long_part_ends_as_the_whole_file(
-    remote: Remote, tmp_path: Path, length: int
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_a_server_need_not_state_the_length(
+    remote: Remote, tmp_path: Path, tells_length: bool
 ) -> None:
-    remote.files["f"] = BODY
-    (tmp_path / "f.part").write_bytes((BODY + b"x")[:length])
-    assert download(f"{remote.url}/f", tmp_path / "f.part").read_bytes() == BODY
+    remote.files["f"], remote.tells_length = BODY, tells_length
+    download(f"{remote.url}/f", tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == BODY
 
 
-def test_a_file_far_too_large_is_refused_before_the_transfer(
-    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_transfer_that_ends_early_is_refused(remote: Remote, tmp_path: Path) -> None:
+    remote.files["f"], remote.cut_after = BODY, [100_000]
+    with pytest.raises(BadTransfer):
+        download(f"{remote.url}/f", tmp_path / "f")
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_a_file_far_too_large_is_refused(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tells_length: bool
 ) -> None:
     monkeypatch.setattr("facepairs.data.lfw.fetch.MAX_BYTES", len(BODY) - 1)
-    remote.files["f"] = BODY
+    remote.files["f"], remote.tells_length = BODY, tells_length
     with pytest.raises(BadTransfer):
-        download(f"{remote.url}/f", tmp_path / "f.part")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_server_need_not_state_the_length(remote: Remote, tmp_path: Path) -> None:
-    remote.files["f"], remote.tells_length = BODY, False
-    assert download(f"{remote.url}/f", tmp_path / "f.part").read_bytes() == BODY
+        download(f"{remote.url}/f", tmp_path / "f")
 
 
 @pytest.mark.parametrize("statuses", [[], [503]])
-def test_what_the_server_refuses_keeps_the_part(
+def test_what_the_server_refuses_is_reported(
     remote: Remote, tmp_path: Path, statuses: list[int]
 ) -> None:
     remote.statuses = statuses  # without one: 404
-    (tmp_path / "f.part").write_bytes(BODY[:1000])
     with pytest.raises(BadTransfer):
-        download(f"{remote.url}/f", tmp_path / "f.part")
-    assert len(remote.asked) == 1
-    assert (tmp_path / "f.part").read_bytes() == BODY[:1000]
+        download(f"{remote.url}/f", tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_refused_connection_is_reported(tmp_path: Path) -> None:
@@ -87,34 +60,4 @@ def test_a_refused_connection_is_reported(tmp_path: Path) -> None:
         held.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{held.getsockname()[1]}/f"
         with pytest.raises(BadTransfer):
-            download(url, tmp_path / "f.part")
-
-
-LIMITED = """
-import resource, sys
-from pathlib import Path
-from facepairs.data.lfw.fetch import RemoteFile, fetch_lists
-from facepairs.errors import BadTransfer
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-try:
-    fetch_lists(Path(sys.argv[2]), [RemoteFile("f", sys.argv[1], "0" * 64)])
-except BadTransfer as error:
-    print(error)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs setrlimit")
-def test_a_disk_that_becomes_full_is_reported_and_the_part_kept(
-    remote: Remote, tmp_path: Path
-) -> None:
-    remote.files["f"] = BODY
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, f"{remote.url}/f", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith(f"cannot write {tmp_path}")
-    assert (tmp_path / "f.part").stat().st_size <= 100_000
-    assert download(f"{remote.url}/f", tmp_path / "f.part").read_bytes() == BODY
-    assert remote.asked[-1][1].startswith("bytes=")
+            download(url, tmp_path / "f")

@@ -1,15 +1,13 @@
 """Fetching LFW: every file once, checked, and nothing half finished left behind."""
 
 import hashlib
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from storage.archives import tgz, tree, zipped
-from storage.range_server import Remote, serving, sha256
+from storage.file_server import Remote, serving, sha256
 
 from facepairs.data.lfw.fetch import (
     IMAGES,
@@ -19,7 +17,7 @@ from facepairs.data.lfw.fetch import (
     fetch_lfw,
     fetch_lists,
 )
-from facepairs.errors import BadTransfer
+from facepairs.errors import BadData, BadTransfer
 
 PHOTOS = {
     "Ann_Bo/Ann_Bo_0001.jpg": b"one" * 3000,
@@ -151,7 +149,7 @@ def test_what_is_no_archive_of_photos_is_removed(
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadTransfer) as caught:
+    with pytest.raises(BadData) as caught:
         fetch_lfw(tmp_path / "file" / "lfw")
     assert str(tmp_path / "file") in str(caught.value)
 
@@ -176,52 +174,3 @@ def test_an_archive_of_the_user_is_kept_even_if_it_is_another(
     with pytest.raises(BadTransfer):
         offer(remote, "zip", b"")(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces.zip"}
-
-
-SLOW = """
-import sys, time
-from pathlib import Path
-import facepairs.data.lfw.fetch as fetch
-
-def wait(folder):
-    print("unpacked", flush=True)
-    time.sleep(60)
-
-fetch.content_sha256 = wait
-url, content, out = sys.argv[1:]
-fetch.fetch_lfw(Path(out), lists=(), images=fetch.RemoteFile("faces.zip", url, content))
-"""
-
-
-@pytest.fixture
-def halfway(remote: Remote, tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that has unpacked the archive and never finishes."""
-    remote.files = {**WORDS, "images": zipped(below("x"))}
-    words = [sys.executable, "-c", SLOW, f"{remote.url}/images", content(), str(tmp_path)]
-    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "unpacked\n"
-    yield child
-    child.kill()
-    child.communicate()
-
-
-def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
-    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
-) -> None:
-    halfway.kill()
-    halfway.wait()
-    left = {path.name for path in tmp_path.iterdir()}
-    assert {"faces.zip.part", ".fetch.lock"} < left
-    assert len([name for name in left if name.startswith(".faces.tmp-")]) == 1
-    assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
-    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
-    assert remote.asked[-1][2] == 0  # the archive was complete
-
-
-def test_a_second_process_is_refused_with_the_number_of_the_first(
-    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
-) -> None:
-    with pytest.raises(BadTransfer, match=f"is in use by process {halfway.pid}; wait for it"):
-        offer(remote, "zip", remote.files["images"])(tmp_path)
-    assert halfway.poll() is None
