@@ -13,7 +13,6 @@ MAX_TURN_DEG = 30
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 KINDS: dict[str, tuple[Severity, str]] = {
-    "broken_link": ("error", "{paths} is a link to nothing; restore its target or remove it."),
     "duplicate": (
         "warning",
         "{count} files of {people} are the same photo: a genuine pair of them teaches and proves "
@@ -21,7 +20,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
     "labels_unchecked": ("note", "Faces are not compared: {reason}."),
-    "leftover": ("note", "{count} hidden or left by a system, and passed over: {paths}."),
     "mislabelled": (
         "warning",
         "{paths} probably shows another person than the other photos in its folder; look at it.",
@@ -35,7 +33,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "warning",
         "{paths} is a folder within a person's folder, and not used; move its photos one level up.",
     ),
-    "no_permission": ("error", "{paths} may not be read; grant yourself read permission."),
     "not_image": ("note", "{paths} is not a photo of a person, and not used."),
     "other_face": (
         "note",
@@ -62,15 +59,10 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "Of several faces in a photo the most prominent one is used; check that it is the right "
         "one ({count}): {paths}.",
     ),
-    "special_file": ("warning", "{paths} is a pipe, socket or device, not opened; remove it."),
     "stray_file": ("note", "{paths} is not a photo of a person, and not used."),
     "stray_photo": (
         "warning",
         "{paths} is a photo outside any person's folder, and not used; move it into one.",
-    ),
-    "symlink_loop": (
-        "warning",
-        "{paths} is a circular link or a link to a folder, not followed; put the photos there.",
     ),
     "turned_face": (
         "note",
@@ -81,6 +73,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "warning",
         "Several faces, and none fits the folder's other photos clearly; the most prominent one is "
         "used, so cut out the right one ({count}): {paths}.",
+    ),
+    "unreadable": (
+        "error",
+        "{paths} is a broken link or no file, or may not be read; restore or remove it, or grant "
+        "yourself read permission.",
     ),
     "unsupported": (
         "error",

@@ -41,8 +41,6 @@ def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Fi
         photos: What is known of each.
     """
     yield from map(_skipped_finding, index.skipped)
-    if index.leftovers:
-        yield make_finding("leftover", index.leftovers)
     for name, photo in zip(index.names(), photos, strict=True):
         if photo.problem:
             yield Finding("error", photo.problem, (name,), f"{name}: {photo.reason}.")
