@@ -1,4 +1,4 @@
-"""Stores that are one array in memory, from which the compiled step gathers whole batches.
+"""The `memory` store: one array in memory, from which the compiled step gathers whole batches.
 
 The `memory` store has every image, decoded once: uint8[images, crop_px, crop_px, 3]. With a path it
 is a memory-mapped `.npy` file: a second run starts at once, and two runs share its pages.
@@ -28,8 +28,8 @@ BUILD_BATCH = 64
 Array = npt.NDArray[Any]
 
 
-class ArrayStore:
-    """A `Store` that gathers the rows of an array by image number.
+class MemoryStore:
+    """A `Store` that gathers the rows of an array by image number: decoded images, or features.
 
     Args:
         rows: [images, …], aligned to 64 bytes and writable; not copied on a CPU. A GPU gets a copy,
@@ -37,6 +37,7 @@ class ArrayStore:
     """
 
     def __init__(self, rows: Array) -> None:
+        self.rows = rows
         tensor = tf.experimental.dlpack.from_dlpack(rows.__dlpack__())
         if tf.config.list_logical_devices("GPU"):
             # Without room beside the network, gathering stays on the CPU.
@@ -53,10 +54,6 @@ class ArrayStore:
         (rows,) = arrays or self.arrays
         # Called eagerly, `tf.gather` itself takes a tenth as long as the copying does.
         return tf.raw_ops.Gather(params=rows, indices=images)
-
-
-class MemoryStore(ArrayStore):
-    """A `Store` of decoded images: uint8[images, crop_px, crop_px, 3]."""
 
     @classmethod
     def build(

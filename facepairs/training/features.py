@@ -17,25 +17,13 @@ import tensorflow as tf
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.files import photos_named
-from facepairs.pipeline.memory import ArrayStore, cached_array
+from facepairs.pipeline.memory import MemoryStore, cached_array
 from facepairs.support import console
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 
 BATCH = 64
 SHARE_OF_FREE_MEMORY = 1 / 3
 Features = npt.NDArray[np.float16]
-
-
-class FeatureStore(ArrayStore):
-    """Features by image number.
-
-    Args:
-        vectors: float16[images, F], aligned to 64 bytes; not copied on a CPU.
-    """
-
-    def __init__(self, vectors: Features) -> None:
-        super().__init__(vectors)
-        self.vectors = vectors
 
 
 def precompute(
@@ -45,7 +33,7 @@ def precompute(
     path: Path,
     context: DistributedContext = SINGLE_DEVICE,
     after_round: Callable[[], None] = lambda: None,
-) -> FeatureStore:
+) -> MemoryStore:
     """Compute the features of every image, or map the file that an interrupted run left at `path`.
 
     Args:
@@ -87,4 +75,4 @@ def precompute(
 
     shape = (images, network.feature_count)
     fits = 2 * math.prod(shape) <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available
-    return FeatureStore(cached_array(None if fits else path, shape, np.float16, fill))
+    return MemoryStore(cached_array(None if fits else path, shape, np.float16, fill))

@@ -27,9 +27,10 @@ from facepairs.models.fisher.tower import (
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.features import FeatureStore, precompute
+from facepairs.training.features import precompute
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
 from facepairs.training.training import Training
 
@@ -127,7 +128,7 @@ def _mirrored_mixture(
 
 def prepare_features(
     training: Training, network: FrozenBackboneNetwork, should_stop: ShouldStop
-) -> FeatureStore:
+) -> MemoryStore:
     """Compute the backbone's features of all images; a new training first fits the backbone.
 
     It then also starts the projection from the features. The chief fits; all workers compute a
@@ -172,7 +173,7 @@ def delete_features(folder: Path) -> None:
 
 
 def start_projection(
-    network: FrozenBackboneNetwork, features: FeatureStore, images: Images, seed: int
+    network: FrozenBackboneNetwork, features: MemoryStore, images: Images, seed: int
 ) -> None:
     """Set the projections to whitened principal components of the training images' features.
 
@@ -188,9 +189,9 @@ def start_projection(
 
     sample = _sample_images(images, PROJECTION_IMAGES, seed)
     projections = network.head.get_layer(PROJECTOR)
-    width = features.vectors.shape[1] // projections.members
+    width = features.rows.shape[1] // projections.members
     for number in range(projections.members):
-        member = features.vectors[:, number * width : (number + 1) * width]
+        member = features.rows[:, number * width : (number + 1) * width]
         points = np.asarray(member[sample], np.float32)
         count = min(DIMENSIONS, max(1, len(points) - 1))
         pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
@@ -200,7 +201,7 @@ def start_projection(
 
 
 def fit_cohort(
-    network: FrozenBackboneNetwork, features: FeatureStore, photos: Images, seed: int
+    network: FrozenBackboneNetwork, features: MemoryStore, photos: Images, seed: int
 ) -> None:
     """Set the cohort to the centres of clusters of the training people's embeddings.
 
@@ -219,7 +220,7 @@ def fit_cohort(
         return
     head = network.feature_head()
     batches = np.array_split(photos, -(-len(photos) // BATCH_SIZE))
-    rows = [np.asarray(head.embeddings(features.vectors[batch])) for batch in batches]
+    rows = [np.asarray(head.embeddings(features.rows[batch])) for batch in batches]
     embeddings = _unit(np.concatenate(rows)[:, :-1])  # without the dimension of the cohort
     centres = KMeans(cohort.size, n_init=1, random_state=seed).fit(embeddings).cluster_centers_
     cohort.set_cohort(_unit(centres), embeddings)

@@ -60,27 +60,27 @@ def test_features_in_memory_are_those_of_every_image(index, images, expected, tm
     with showing(progress=lambda _: lambda *counts: calls.append(counts)):
         store = build(index, images, tmp_path / "v.npy")
     assert not list(tmp_path.iterdir())
-    assert np.array_equal(store.vectors, expected)
+    assert np.array_equal(store.rows, expected)
     assert np.array_equal(store.gather(tf.constant([3, 90, 3])), expected[[3, 90, 3]])
     assert calls == [(64, 96), (96, 96)]
 
 
 def test_features_from_the_files_store_are_the_same(index, expected, tmp_path):
     store = build(index, FileStore(index, whole_plan(index, 64)), tmp_path / "v.npy")
-    assert np.array_equal(store.vectors, expected)
+    assert np.array_equal(store.rows, expected)
 
 
 def test_without_memory_features_are_in_a_file_that_is_reused(
     index, images, expected, tmp_path, no_memory
 ):
     path = tmp_path / "v.npy"
-    assert np.array_equal(build(index, images, path).vectors, expected)
+    assert np.array_equal(build(index, images, path).rows, expected)
     assert np.array_equal(np.load(path), expected)
     before = path.stat().st_mtime_ns
-    assert np.array_equal(build(index, images, path).vectors, expected)
+    assert np.array_equal(build(index, images, path).rows, expected)
     assert path.stat().st_mtime_ns == before
     np.save(path, expected[:-1])  # another shape
-    assert np.array_equal(build(index, images, path).vectors, expected)
+    assert np.array_equal(build(index, images, path).rows, expected)
 
 
 def test_the_error_names_a_folder_that_cannot_be_created(index, images, tmp_path, no_memory):
@@ -146,7 +146,7 @@ def test_processes_that_share_the_work_get_the_features_of_one_process(
 
     with ThreadPoolExecutor(count) as pool:
         for store in pool.map(one, range(count)):
-            assert np.array_equal(store.vectors, expected)
+            assert np.array_equal(store.rows, expected)
     computed = np.concatenate(exchange.rows)
     assert computed[: len(index)].tolist() == [1] * len(index)  # by exactly one process
     assert not computed[len(index) :].any()
@@ -164,4 +164,4 @@ def test_processes_share_features_that_exceed_the_memory(
 
     with ThreadPoolExecutor(2) as pool:
         for store in pool.map(one, range(2)):
-            assert np.array_equal(store.vectors, expected)
+            assert np.array_equal(store.rows, expected)

@@ -79,10 +79,10 @@ def vectors(store, network, tmp_path_factory):
 
 
 def test_features_of_every_image_and_of_its_mirror_image(store, network, vectors):
-    assert len(vectors.vectors) == 48
+    assert len(vectors.rows) == 48
     some = np.int32([0, 21, 47])
     described = np.asarray(network.features(store.gather(some)), np.float32)
-    assert np.abs(vectors.vectors[some] - described).max() < 2e-3  # batches differ by rounding
+    assert np.abs(vectors.rows[some] - described).max() < 2e-3  # batches differ by rounding
     mirrored = np.asarray(network.features(store.gather(some)[:, :, ::-1]), np.float32)
     turned = np.asarray(network.head.get_layer(MIRROR)(described))
     np.testing.assert_allclose(turned, mirrored, rtol=0, atol=2e-3)
@@ -93,7 +93,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
     images = np.arange(36)
     start_projection(network, vectors, images, seed=0)
     project = network.head.get_layer(PROJECTOR)
-    at = np.asarray(project(np.asarray(vectors.vectors[images], np.float32)))
+    at = np.asarray(project(np.asarray(vectors.rows[images], np.float32)))
     assert at.shape == (36, fisher.DIMENSIONS)
     assert np.linalg.norm(at, axis=1) == pytest.approx(1, abs=1e-5)
     cosines = at @ at.T - np.eye(36)
@@ -116,7 +116,7 @@ def test_every_member_has_its_own_mixture_and_projection(several, network):
         assert np.array_equal(own, other)  # the first one sees the whole image
     assert not np.array_equal(first.get_weights()[0], second.get_weights()[0])
     project = several[0].head.get_layer(PROJECTOR)
-    at = np.asarray(project(np.asarray(several[1].vectors[:36], np.float32)))
+    at = np.asarray(project(np.asarray(several[1].rows[:36], np.float32)))
     for member in np.split(at, 2, axis=1):
         assert np.linalg.norm(member, axis=1) == pytest.approx(2**-0.5, abs=1e-5)
         assert np.abs(2 * member @ member.T - np.eye(36)).mean() < 0.2
@@ -129,7 +129,7 @@ def test_the_cohort_needs_enough_people(several):
     assert not np.asarray(layer.cohort).any()
     fit_cohort(network, features, np.arange(20), seed=0)
     assert np.linalg.norm(layer.cohort, axis=0) == pytest.approx(1, abs=1e-5)
-    cosines = np.asarray(network.feature_head().embeddings(features.vectors[:20]))
+    cosines = np.asarray(network.feature_head().embeddings(features.rows[:20]))
     assert cosines[:, -1].std() > 0
     assert cosines.shape == (20, 257)
 
