@@ -20,7 +20,6 @@ from facepairs.training.inputs.people import describe_few_people, prepare
 from facepairs.training.run_folder import (
     Run,
     check_place,
-    check_unlocked,
     finished_run,
     settings_of_run,
 )
@@ -84,8 +83,6 @@ def train(
         raise BadConfig("several workers need the run folder that they share", "out")
     place = given or Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
     check_place(place, folder, resume)
-    if cluster.workers == 1:  # several would disturb each other; the chief checks it later
-        check_unlocked(place)
     finished = finished_run(place, settings) if resume else None
     if finished:
         console.log(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from facepairs.data.pairs import parse_fold, parse_genuine, separator_of, text_encoding
+from facepairs.data.pairs import parse_fold, parse_genuine, separator_of
 from facepairs.errors import BadData
 
 SIDES = ("left", "right")
@@ -68,8 +68,9 @@ class PairsFile:
         try:
             if not stat.S_ISREG(self.path.stat().st_mode):
                 raise BadData(f"{self.path}: not a regular file; give a CSV file of pairs")
-            encoding = text_encoding(self.path)
-            with open(self.path, encoding=encoding, errors="surrogateescape", newline="") as handle:
+            with open(
+                self.path, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            ) as handle:
                 yield from handle
         except OSError as error:
             raise BadData(

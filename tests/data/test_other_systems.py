@@ -50,7 +50,6 @@ LISTS = {
     "capitals": " Left , RIGHT ,Genuine\nAnn/1.jpg, Ann/2.jpg, 1\n",
     "semicolons": "left;right;genuine\nAnn/1.jpg;Ann/2.jpg;1\n",
     "tabs": "left\tright\tgenuine\nAnn/1.jpg\tAnn/2.jpg\t1\n",
-    "excel, utf-16": "left\tright\tgenuine\r\nAnn\\1.jpg\tAnn/2.jpg\tTRUE\r\n",
     "bars": "left|right|genuine\nAnn/1.jpg|Ann/2.jpg|1\n",
     "quotes": 'left;right;genuine\n"Ann/1.jpg";"Ann/2.jpg";"1"\n',
     "composed": f"left,right,genuine\n{NFC}/{NFC}.jpg,{NFC} B/{NFC}.jpg,0.0\n",
@@ -61,7 +60,7 @@ LISTS = {
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_of_pairs(photos, verifier, tmp_path, name):
     path = tmp_path / "pairs.csv"
-    path.write_bytes(LISTS[name].encode("utf-16" if "utf-16" in name else "utf-8"))
+    path.write_bytes(LISTS[name].encode())
     pairs = read_pairs_csv(path, FaceIndex.scan(photos))
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"

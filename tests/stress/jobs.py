@@ -163,7 +163,7 @@ def calibrate_job(base: Path) -> Job:
 
 def crossval_job(base: Path) -> Job:
     """Two folds; their scores and thresholds must be the same."""
-    same = ("crossval", base / "sets", "--lists", base / "lists", "--folds", "1-2",
+    same = ("crossval", base / "sets", "--lists", base / "lists", "--fold", "1", "--fold", "2",
             "--config", base / "view2.toml")  # fmt: skip
 
     def words(place: Path) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from facepairs.cli.shared.quiet import quiet
-from facepairs.errors import FacepairsError, TooSmallFace, one_line
+from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -121,6 +121,8 @@ def report_error(error: FacepairsError, flags: Mapping[str, str], as_json: bool)
     has_settings = "config" in flags  # what is no option may be a setting of that file
     names = (flags.get(name, name) for name in error.arguments if name in flags or has_settings)
     print_error(error.kind, error.with_names(names), as_json)
+    if isinstance(error, LostWorker):
+        return LOST_WORKER
     return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
 
 

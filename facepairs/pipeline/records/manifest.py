@@ -9,7 +9,6 @@ Records carry checksums, which TensorFlow compares.
 """
 
 import json
-import os
 import stat
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -121,29 +120,14 @@ def read_manifest(folder: Path) -> CacheManifest:
     return manifest
 
 
-def compare_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
-    """Compare the names and sizes of a folder's files with those that the manifest lists.
-
-    Returns:
-        Problems by file name.
+def check_sizes(folder: Path, manifest: CacheManifest) -> None:
+    """Check that a folder has the files that the manifest lists, with their sizes.
 
     Raises:
-        BadData: The folder cannot be read.
+        BadData: A file is missing or of another size.
     """
-    try:
-        files = {entry.name: entry for entry in os.scandir(folder)}
-        problems = {}
-        for shard in manifest.shards:
-            file = files.get(shard.name)
-            if file is None:
-                problems[shard.name] = "missing"
-            elif not file.is_file():
-                problems[shard.name] = "not a file"
-            elif (size := file.stat().st_size) != shard.bytes:
-                problems[shard.name] = f"{size:,} bytes, not {shard.bytes:,}"
-    except OSError as error:
-        raise BadData(f"{folder}: {error.strerror}; {REBUILD}") from None
-    for name in sorted(files.keys() - manifest.shard_names - {MANIFEST}):
-        if not name.startswith("."):
-            problems[name] = f"not listed in {MANIFEST}"
-    return problems
+    for shard in manifest.shards:
+        path = folder / shard.name
+        size = path.stat().st_size if path.is_file() else 0
+        if size != shard.bytes:
+            raise BadData(f"{path}: has {size:,} bytes, not {shard.bytes:,}; {REBUILD}")

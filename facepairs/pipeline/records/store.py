@@ -18,7 +18,7 @@ from facepairs.pipeline.decode import decode_jpegs
 from facepairs.pipeline.records.manifest import (
     REBUILD,
     CacheManifest,
-    compare_sizes,
+    check_sizes,
     read_manifest,
 )
 from facepairs.support.platform import cores
@@ -50,12 +50,11 @@ class RecordStore:
         """Check the manifest, the file names and sizes of a cache, without reading the shards.
 
         Raises:
-            BadData: Something is missing, left over, truncated or damaged.
+            BadData: Something is missing, truncated or damaged.
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
-        for name, problem in compare_sizes(folder, manifest).items():
-            raise BadData(f"{folder / name}: {problem}; {REBUILD}")
+        check_sizes(folder, manifest)
         return cls(folder, manifest)
 
     @property

@@ -63,7 +63,7 @@ def test_a_link_to_nothing_is_a_finding(cache, tmp_path):
     shard = min(cache.glob("*.tfrecord*"))
     shard.unlink()
     shard.symlink_to(tmp_path / "gone")
-    with pytest.raises(BadData, match=f"{shard.name}: not a file"):
+    with pytest.raises(BadData, match=shard.name):
         RecordStore.open(cache)
     with pytest.raises(BadData, match="absent"):
         RecordStore.open(tmp_path / "absent")
