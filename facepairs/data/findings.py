@@ -8,7 +8,6 @@ from typing import Any, Literal
 import msgspec
 
 SCHEMA = 4
-MAX_TURN_DEG = 30
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -63,11 +62,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "stray_photo": (
         "warning",
         "{paths} is a photo outside any person's folder, and not used; move it into one.",
-    ),
-    "turned_face": (
-        "note",
-        f"A head turned or tilted by more than {MAX_TURN_DEG} degrees is harder to recognise "
-        "({count}): {paths}.",
     ),
     "unclear_face": (
         "warning",

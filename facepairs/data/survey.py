@@ -22,7 +22,6 @@ class PhotoFacts(NamedTuple):
         size_px: Width and height of the upright photo, (0, 0) if it cannot be read.
         digest: SHA-256 of the file, b"" if it cannot be read.
         faces: How many faces it shows, if one of them can be used.
-        turned: The most prominent one is turned or tilted by more than MAX_TURN_DEG.
     """
 
     problem: str
@@ -30,7 +29,6 @@ class PhotoFacts(NamedTuple):
     size_px: tuple[int, int]
     digest: bytes
     faces: int = 0
-    turned: bool = False
 
 
 def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
@@ -47,10 +45,8 @@ def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Fi
     yield from _duplicates(index, photos)
     yield from _similar_names(index)
     several = [at for at, photo in enumerate(photos) if photo.faces > 1]
-    turned = [at for at, photo in enumerate(photos) if photo.turned]
-    for kind, images in (("several_faces", several), ("turned_face", turned)):
-        if images:
-            yield make_finding(kind, map(index.name, images))
+    if several:
+        yield make_finding("several_faces", map(index.name, several))
 
 
 def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:

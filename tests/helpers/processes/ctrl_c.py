@@ -5,12 +5,11 @@ import signal
 
 import pytest
 
-from facepairs.training import loop
 from facepairs.training.loop import ProgressReport
 
 
-def press_after(patch: pytest.MonkeyPatch, steps: int, finish_within_s: float = 0.0) -> None:
-    """Press Ctrl-C after a number of steps; no epoch that would end later than that is finished."""
+def press_after(patch: pytest.MonkeyPatch, steps: int) -> None:
+    """Press Ctrl-C after a number of steps."""
     ended, done = ProgressReport.on_train_batch_end, 0
 
     def end(self, batch, logs=None):
@@ -21,4 +20,3 @@ def press_after(patch: pytest.MonkeyPatch, steps: int, finish_within_s: float = 
             os.kill(os.getpid(), signal.SIGINT)
 
     patch.setattr(ProgressReport, "on_train_batch_end", end)
-    patch.setattr(loop, "FINISH_WITHIN_S", finish_within_s)
