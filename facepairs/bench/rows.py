@@ -125,7 +125,7 @@ ROWS: Mapping[str, Row] = {
     "files": Row(OUR_STORE, "facepairs: faces decoded and aligned when needed"),
     "files-unaligned": Row(OUR_STORE, "facepairs: centre squares decoded when needed"),
     "tfrecord-jpeg": Row(OUR_STORE, "facepairs: cache of pairs, crops as JPEGs", has_cache=True),
-    "memory": Row(OUR_STORE, "facepairs: crops decoded once, mapped into memory", has_cache=True),
+    "memory": Row(OUR_STORE, "facepairs: crops decoded once, kept in memory"),
     "limit": Row("facepairs.bench.usual:limit", "squares decoded on all cores, then dropped"),
 }
 

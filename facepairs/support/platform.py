@@ -69,16 +69,6 @@ def kill_with_children(process: "subprocess.Popen[str]") -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def reserve_space(handle: int, size_bytes: int) -> None:
-    """Reserve disk space for an open file; raise OSError when the disk is full.
-
-    Without this, writing to a mapped file on a full disk kills the process with SIGBUS. macOS and
-    Windows offer no such call and extend the file only.
-    """
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, size_bytes)
-
-
 def sync_file(path: Path) -> None:
     """Flush a file to disk."""
     with open(path, "r+b") as handle:  # Windows refuses to flush a file opened to read

@@ -154,15 +154,6 @@ class DistributedContext:
             time.sleep(SHUTDOWN_DELAY_S)
 
     @contextlib.contextmanager
-    def chief_first(self) -> Iterator[None]:
-        """Run the block on the chief first, then on all other workers at once."""
-        if not self.is_chief:
-            self.barrier()
-        yield
-        if self.is_chief:
-            self.barrier()
-
-    @contextlib.contextmanager
     def translate_lost_worker(self) -> Iterator[None]:
         """Translate TensorFlow's errors into LostWorker when one of several workers is lost.
 

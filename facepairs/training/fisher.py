@@ -6,10 +6,7 @@ References:
     Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013.
 """
 
-import contextlib
-import tempfile
 import warnings
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +35,6 @@ SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from
 ITERATIONS, MIN_VARIANCE = 12, 1e-2
 COHORT_PEOPLE = 4  # training people for each member of the cohort, at least
-FEATURES_FILE = "features.npy"  # in the run folder, during training
 BATCH_SIZE = 64
 
 Floats = npt.NDArray[np.float32]
@@ -132,8 +128,7 @@ def prepare_features(
     """Compute the backbone's features of all images; a new training first fits the backbone.
 
     It then also starts the projection from the features. The chief fits; all workers compute a
-    share of the features, and all get the same bit for bit. Features that do not fit in memory are
-    in a file, which a training that is interrupted after its first epoch finds again.
+    share of the features, and all get the same bit for bit.
 
     Raises:
         TrainingInterrupted: Nothing is saved: a resumed training begins here again.
@@ -151,25 +146,13 @@ def prepare_features(
             raise TrainingInterrupted
 
     console.log(f"computing the features of {len(data.index):,} images")
-    with contextlib.ExitStack() as stack:
-        folder = training.run.path
-        if context.workers > 1:  # an open mapping outlives its file
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        elif not training.history:
-            delete_features(folder)  # they may be of other images
-        path, count = folder / FEATURES_FILE, len(data.index)
-        features = precompute(network, data.store, count, path, context, stop_if_asked)
+    features = precompute(network, data.store, len(data.index), context, stop_if_asked)
     if training.is_new:
         if context.is_chief:
             console.log("starting the projection at principal components")
             start_projection(network, features, images, seed)
         context.broadcast_variables(network.head.variables)
     return features
-
-
-def delete_features(folder: Path) -> None:
-    """Delete the features that `prepare_features` kept in a run folder."""
-    (folder / FEATURES_FILE).unlink(missing_ok=True)
 
 
 def start_projection(

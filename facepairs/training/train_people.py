@@ -25,7 +25,7 @@ from facepairs.support import console
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.words import counted
 from facepairs.training.distributed import DistributedContext, connect_devices
-from facepairs.training.fisher import delete_features, prepare_features
+from facepairs.training.fisher import prepare_features
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.loop import (
     EpochBoard,
@@ -83,8 +83,7 @@ def train_people(
         RunFolder(out, read_only=not context.is_chief) as run,
         stop_on_signal() as should_stop,
     ):
-        with context.chief_first():  # the others find what the chief has decoded
-            data = TrainingData.open(index, plan, split, config, store, out.parent)
+        data = TrainingData.open(index, plan, split, config, store)
         training = Training.build(data, run, context, started_s)
         run.begin(config)
         try:
@@ -96,7 +95,6 @@ def train_people(
         else:
             if context.is_chief:
                 bundle = write_trained_bundle(training, source)
-                delete_features(run.path)
         context.shutdown()
         result = _result(training, interrupted, bundle)
         if bundle:

@@ -1,6 +1,5 @@
 """The package imports and its core works where modules and calls of Linux are missing."""
 
-import os
 import subprocess
 import sys
 import time
@@ -99,12 +98,6 @@ def test_no_module_but_platform_names_calls_of_one_system():
         if path.name != "platform.py":
             text = path.read_text("utf-8")
             assert [word for word in words if word in text] == [], path
-
-
-def test_reserved_space_is_there(tmp_path):
-    with open(tmp_path / "file", "wb") as handle:
-        platform.reserve_space(handle.fileno(), 10_000)
-    assert (tmp_path / "file").stat().st_size == (10_000 if hasattr(os, "posix_fallocate") else 0)
 
 
 def test_a_process_is_killed_with_its_children():

@@ -74,8 +74,8 @@ def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
 
 
 @pytest.fixture(scope="module")
-def vectors(store, network, tmp_path_factory):
-    return precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
+def vectors(store, network):
+    return precompute(network, store, 48)
 
 
 def test_features_of_every_image_and_of_its_mirror_image(store, network, vectors):
@@ -101,11 +101,11 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 
 
 @pytest.fixture(scope="module")
-def several(store, tmp_path_factory):
+def several(store):
     """A network of two members with a cohort of five, and the features of all images."""
     network = build_network("siamese", 96, 96, augment=1.0, members=("face", "eyes"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
-    features = precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
+    features = precompute(network, store, 48)
     start_projection(network, features, np.arange(36), seed=0)
     return network, features
 
