@@ -38,11 +38,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "Of several faces in a photo another than the most prominent one fits the folder's other "
         "photos, and is used ({count}): {paths}.",
     ),
-    "same_name": (
-        "warning",
-        "{people} differ only by case or Unicode form: put the photos into one folder if they show "
-        "one person.",
-    ),
     "same_photo_two_people": (
         "error",
         "The same photo has several names ({people}): pairs of its copies would count as "

@@ -1,6 +1,5 @@
-"""What the files of a folder say: photos that cannot be used, copies, names."""
+"""What the files of a folder say: photos that cannot be used, and copies."""
 
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -43,7 +42,6 @@ def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Fi
         if photo.problem:
             yield Finding("error", photo.problem, (name,), f"{name}: {photo.reason}.")
     yield from _duplicates(index, photos)
-    yield from _similar_names(index)
     several = [at for at, photo in enumerate(photos) if photo.faces > 1]
     if several:
         yield make_finding("several_faces", map(index.name, several))
@@ -86,13 +84,3 @@ def _skipped_finding(skipped: Skipped) -> Finding:
     if skipped.reason == "stray_file" and is_photo:
         return replace(make_finding("stray_photo", [skipped.path]), kind="stray_file")
     return make_finding(skipped.reason, [skipped.path])
-
-
-def _similar_names(index: FaceIndex) -> Iterator[Finding]:
-    """Yield folders whose names differ only by case or Unicode form: probably one person."""
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for name in index.people:
-        alike[unicodedata.normalize("NFC", name).casefold()].append(name)
-    for people in alike.values():
-        if len(people) > 1:
-            yield make_finding("same_name", people, people=shorten(people))

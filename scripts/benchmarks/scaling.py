@@ -50,7 +50,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
     from facepairs.training.distributed import connect_devices
-    from facepairs.training.features import precompute
+    from facepairs.training.fisher import precompute
     from facepairs.training.step import TrainStep, create_optimizer
 
     context = connect_devices("auto")

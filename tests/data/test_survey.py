@@ -208,14 +208,6 @@ def test_a_link_around_is_no_person(tmp_path: Path) -> None:
     assert report.counts.people == 3
 
 
-def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:
-    put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
-    put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
-    if len(list(tmp_path.iterdir())) == 1:
-        pytest.skip("this file system folds Unicode forms")
-    assert only(check_files(tmp_path), "same_name").paths == ("Zoe\u0308", "Zo\u00eb")
-
-
 UNPRIVILEGED = """
 import json, os, sys
 from pathlib import Path

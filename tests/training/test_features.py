@@ -15,10 +15,10 @@ from facepairs.errors import BadImage, NotEnough
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.console import showing
-from facepairs.training import features
+from facepairs.training import fisher
 from facepairs.training.cluster import Cluster
 from facepairs.training.distributed import DistributedContext
-from facepairs.training.features import precompute
+from facepairs.training.fisher import precompute
 
 
 class MeanColour:
@@ -116,7 +116,7 @@ class Exchange:
 def test_processes_that_share_the_work_get_the_features_of_one_process(
     index, images, expected, monkeypatch, batch, count
 ):
-    monkeypatch.setattr(features, "BATCH", batch)
+    monkeypatch.setattr(fisher, "BATCH_SIZE", batch)
     exchange, rounds = Exchange(count), [0] * count
 
     def one(number):

@@ -9,10 +9,10 @@ from facepairs.models.build import build_network
 from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training import fisher
-from facepairs.training.features import precompute
 from facepairs.training.fisher import (
     fit_cohort,
     fit_mixture,
+    precompute,
     start_projection,
 )
 
