@@ -60,17 +60,6 @@ def test_order_and_sides_do_not_matter(name, angles, seed):
     assert float(loss(*swapped(pairs))) == pytest.approx(value, rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["triplet", "arcface"])
-@settings(max_examples=5, deadline=None)
-@given(angles=ANGLES)
-def test_losses_over_all_images_do_not_depend_on_the_side_of_an_image(name, angles):
-    loss = build(name)
-    pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
-    mixed = [np.array(array) for array in pairs]
-    mixed[0][1], mixed[1][1] = pairs[1][1], pairs[0][1]
-    assert float(loss(*mixed)) == pytest.approx(float(loss(*pairs)), rel=1e-4, abs=1e-5)
-
-
 NEAR = ([0, 60, 120, 180, 240, 300], [2, 62, 122, 182, 242, 302])
 
 
@@ -99,16 +88,6 @@ def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
     for gradient in gradients:
         assert np.isfinite(np.asarray(gradient)).all()
         assert np.abs(gradient).max() < 1e3
-
-
-@every
-@settings(max_examples=5, deadline=None)
-@given(angles=ANGLES)
-def test_gradients_are_finite_at_any_angles(name, angles):
-    pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
-    value, gradients = value_and_gradients(build(name, temperature=0.01), pairs)
-    assert np.isfinite(value)
-    assert all(np.isfinite(np.asarray(gradient)).all() for gradient in gradients)
 
 
 @pytest.mark.parametrize("name", ["in-batch", "triplet"])
@@ -148,35 +127,3 @@ def test_a_compiled_loss_returns_the_same_for_any_batch_size(name):
         pairs = batch(range(0, 50 * count, 50), range(9, 50 * count + 9, 50), range(count))
         tensors = [tf.constant(array) for array in pairs]
         assert float(compiled(*tensors)) == pytest.approx(float(loss(*pairs)), rel=1e-4, abs=1e-6)
-
-
-WEIGHTS = {"arcface": ["directions"]}
-
-
-@every
-def test_a_losses_weights_are_tracked_and_trained(name):
-    loss = build(name)
-    assert [v.name for v in loss.trainable_variables] == WEIGHTS.get(name, [])
-    assert [v.name for v in loss.variables] == WEIGHTS.get(name, [])
-    if name in WEIGHTS:
-        adam = keras.optimizers.Adam(0.05)
-        pairs = batch([10, 70, 110], [30, 90, 170], [0, 1, 2])
-        before, _ = value_and_gradients(loss, pairs)
-        for _ in range(5):
-            gradients = value_and_gradients(loss, pairs)[1][2:]
-            adam.apply(gradients, loss.trainable_variables)
-        assert float(loss(*pairs)) < before
-
-
-@every
-def test_losses_compute_in_float32_after_a_half_precision_network(name):
-    keras.mixed_precision.set_global_policy("mixed_bfloat16")
-    try:
-        loss = build(name)
-    finally:
-        keras.mixed_precision.set_global_policy("float32")
-    pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
-    coarse = [tf.cast(side, tf.bfloat16) for side in pairs[:2]]
-    value = loss(*coarse, *pairs[2:])
-    assert value.dtype == tf.float32
-    assert float(value) == pytest.approx(float(build(name)(*pairs)), abs=0.1)

@@ -1,19 +1,13 @@
 """Building a pair cache: what is refused, and what failures and kills leave behind."""
 
-import subprocess
-import sys
-
 import pytest
-from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, draw, needs_posix
+from drawn.caches import CROP_PX, FRAME_PX, build, draw, needs_posix
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
 from facepairs.pipeline.records.manifest import read_manifest
-from facepairs.pipeline.records.store import RecordStore
-from facepairs.support.atomic import is_temporary
-from facepairs.support.console import showing
 
 
 def test_only_a_cache_is_replaced(index, cache, tmp_path):
@@ -59,15 +53,6 @@ def test_the_error_names_a_file_that_changed_or_disappeared(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["faces"]
 
 
-def test_ctrl_c_leaves_no_file(index, tmp_path):
-    def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), showing(progress=lambda _: interrupt):
-        build(tmp_path / "cache", index)
-    assert list(tmp_path.iterdir()) == []
-
-
 @needs_posix
 def test_a_full_disk_raises_bad_data_and_leaves_no_file(index, tmp_path):
     import resource
@@ -80,24 +65,3 @@ def test_a_full_disk_raises_bad_data_and_leaves_no_file(index, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_cache_is_hidden_until_it_is_whole_and_the_next_build_cleans_up(index, tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    out, left = tmp_path / "cache", tmp_path / f".cache.tmp-{gone.pid}-0badcafe"
-    left.mkdir()
-    (left / SHARD).write_bytes(b"half")
-    seen = []
-
-    def look(done: int, total: int) -> None:
-        seen.append([entry.name for entry in tmp_path.iterdir()])
-
-    with showing(progress=lambda _: look):
-        build(out, index)
-    for names in seen[-SHARDS:]:  # photos are looked at before
-        assert len(names) == 1
-        assert is_temporary(names[0])
-        assert names[0] != left.name
-    assert list(tmp_path.iterdir()) == [out]
-    RecordStore.open(out)
