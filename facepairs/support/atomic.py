@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import BadData
-from facepairs.support.places import ADVICE, hidden_beside, is_protected
+from facepairs.support.places import ADVICE, hidden_beside
 from facepairs.support.platform import sync_file, sync_folder
 
 
@@ -122,7 +122,7 @@ def _prepare(target: Path, fits: Callable[[Path], bool]) -> tuple[Path, Path]:
     target = Path(os.path.realpath(target))
     if target.is_symlink() or (target.exists() and not fits(target)):  # a circle of links
         raise BadData(f"cannot write {target}: is of another kind; {ADVICE}")
-    if is_protected(target):
+    if target.is_file() and not os.access(target, os.W_OK):  # its folder might let us replace it
         raise BadData(f"cannot write {target}: may not be written; {ADVICE}")
     with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import re
-import stat
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from facepairs.errors import BadData, FacepairsError
 
 ADVICE = "choose another place or remove it"
 HEAD_BYTES = 4096
-WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
     *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
@@ -97,7 +94,7 @@ def refuse_input(out: Path | str, inputs: Iterable[object]) -> None:
 
 
 def check_output_file(out: Path, mark: bytes | None = None) -> None:
-    """Refuse an output file that would replace a photo, or what may not be written.
+    """Refuse an output file that would replace a photo.
 
     Args:
         out: The file to write.
@@ -111,8 +108,6 @@ def check_output_file(out: Path, mark: bytes | None = None) -> None:
             return
         if not out.is_file():
             raise BadData(f"{out}: is a folder or a device; give the name of a file to write")
-        if is_protected(out):
-            raise BadData(f"{out}: may not be written; {ADVICE}")
         with open(out, "rb") as handle:
             is_own = b"\0" not in handle.read(HEAD_BYTES) if mark is None else mark in handle.read()
     except OSError as error:
@@ -120,11 +115,6 @@ def check_output_file(out: Path, mark: bytes | None = None) -> None:
     if not is_own:
         kind = "earlier output" if mark else "text file"
         raise BadData(f"{out}: exists, and is no {kind}; {ADVICE}")
-
-
-def is_protected(out: Path) -> bool:
-    """Return whether a file that exists may not be written; its folder might let us replace it."""
-    return out.is_file() and not (out.stat().st_mode & WRITABLE and os.access(out, os.W_OK))
 
 
 def hidden_beside(target: Path, ending: str) -> Path:
