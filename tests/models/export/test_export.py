@@ -1,8 +1,5 @@
 """The exported files: half the size, the same outputs, independent of the batch."""
 
-import io
-import zipfile
-
 import keras
 import numpy as np
 import onnx
@@ -12,7 +9,6 @@ from keras import layers
 
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import LARGE, export_onnx, round_weights
-from facepairs.models.export.keras_file import keras_bytes
 
 
 def images(count, px, seed=0):
@@ -96,26 +92,9 @@ def half_tensors(data):
     return halves
 
 
-def test_embeddings_do_not_depend_on_the_batch(siamese):
-    model, data, faces = siamese[0].inference_model(), siamese[2], images(6, 112)
-    together = np.asarray(model(faces))
-    assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
-    session = onnxruntime.InferenceSession(data)
-    alone = [session.run(None, {"image": faces[i : i + 1]})[0][0] for i in range(6)]
-    assert np.array(alone) == pytest.approx(session.run(None, {"image": faces})[0], abs=1e-5)
-
-
 def test_a_network_that_depends_on_the_batch_is_refused():
     image = keras.Input((64, 64, 3), dtype="uint8", name="image")
     x = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 255)(image))
     x = layers.BatchNormalization()(x, training=True)
     with pytest.raises(RuntimeError):
         export_onnx(keras.Model(image, x), "embedding")
-
-
-def test_the_keras_file_is_deflated(siamese):
-    data = keras_bytes(siamese[0].inference_model())
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
-        stored = sum(entry.file_size for entry in archive.infolist())
-    assert len(data) < 0.65 * stored
