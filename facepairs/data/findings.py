@@ -1,6 +1,5 @@
 """What a check of a folder reports: findings of fixed kinds, and the folder in figures."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -158,6 +157,5 @@ class DatasetReport:
         return all(finding.severity != "error" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return dicts, lists, texts and numbers; a JSON round trip changes nothing."""
-        values = {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}
-        return dict(json.loads(json.dumps(values)))  # tuples become lists
+        """Return plain values, ready for JSON."""
+        return {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,5 +81,5 @@ def _skipped_finding(skipped: Skipped) -> Finding:
     """Explain why something in the folder is not in the index."""
     is_photo = Path(skipped.path).suffix.lower() in (*READABLE, *OTHER_IMAGES)
     if skipped.reason == "stray_file" and is_photo:
-        return replace(make_finding("stray_photo", [skipped.path]), kind="stray_file")
+        return make_finding("stray_photo", [skipped.path])
     return make_finding(skipped.reason, [skipped.path])
