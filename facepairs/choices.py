@@ -18,7 +18,6 @@ Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory"]
 Loss = Literal["in-batch", "margin", "triplet", "arcface"]
 Devices = Literal["auto", "one", "all"]
-Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "litert-int8"]
 BenchRow = Literal[
     "pil",
@@ -27,7 +26,6 @@ BenchRow = Literal[
     "files",
     "files-unaligned",
     "tfrecord-jpeg",
-    "tfrecord-raw",
     "memory",
     "limit",
 ]

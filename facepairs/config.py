@@ -181,12 +181,14 @@ def load_config(path: Path) -> TrainConfig:
     return from_table(read_table(path), str(path))
 
 
-def read_table(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file, unchecked.
+def read_table(path: Path | None) -> dict[str, Any]:
+    """Return the content of a TOML file, unchecked; nothing where no file is given.
 
     Raises:
         BadConfig: The file cannot be read or is not TOML.
     """
+    if path is None:
+        return {}
     try:
         return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:

@@ -1,23 +1,9 @@
 """Errors that a user can act on; every other exception is a bug."""
 
-import errno
 from collections.abc import Iterable
 from typing import Self
 
 LONGEST = 600  # characters of a message
-FREE_SPACE = "free space or choose another place"
-SHORTAGES = {  # a machine that has run out of something is not a bug
-    errno.ENOSPC: FREE_SPACE,
-    errno.EFBIG: "raise the limit (ulimit -f)",
-    errno.EROFS: "choose another place",
-    errno.EMFILE: "raise the limit (ulimit -n)",
-    errno.ENFILE: "close other programs",
-    errno.ENOMEM: "free memory or raise the limit (ulimit -v)",
-    errno.EAGAIN: "raise the limit (ulimit -u) or free memory",
-    errno.EIO: "the disk has failed there",
-}
-if hasattr(errno, "EDQUOT"):  # not on Windows
-    SHORTAGES[errno.EDQUOT] = FREE_SPACE
 
 
 class FacepairsError(Exception):

@@ -2,6 +2,7 @@
 
 import fnmatch
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -10,15 +11,14 @@ from pathlib import Path
 from facepairs.beam import paths
 from facepairs.beam.paths import BeamPath, Place, remote_errors, stand_in
 from facepairs.beam.runner import choose_map
-from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex, Skipped, name_problem, no_images
 from facepairs.errors import BadData
 from facepairs.faces.inspection import BATCH, InspectPhotos, PhotoTable, collect
 from facepairs.faces.photo_cache import photo_cache
-from facepairs.pipeline.records.build import ShardPlan, check_request, shard_count, write_shard
+from facepairs.pipeline.records.build import ShardPlan, check_count, check_request, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
-from facepairs.support.atomic import atomic_folder, is_temporary, scratch_folder
+from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import batches
 from facepairs.support.places import is_leftover
@@ -38,9 +38,9 @@ def upload_shard(read: Callable[[str], bytes], cache: BeamPath, plan: ShardPlan)
         BadData: As `write_shard` does.
         BadImage: As `write_shard` does.
     """
-    with remote_errors(cache), scratch_folder("facepairs-shard") as folder:
-        shard = write_shard(plan, read, folder)
-        with open(folder / plan.name, "rb") as file, paths.writing(cache / plan.name) as copy:
+    with remote_errors(cache), tempfile.TemporaryDirectory() as folder:
+        shard = write_shard(plan, read, Path(folder))
+        with open(Path(folder, plan.name), "rb") as file, paths.writing(cache / plan.name) as copy:
             shutil.copyfileobj(file, copy, 1 << 20)
     return shard
 
@@ -50,8 +50,6 @@ def build_cache_at(
     out: str,
     config: TrainConfig,
     pairs: int,
-    encoding: Encoding,
-    shards: int | None,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
 ) -> CacheManifest:
@@ -62,7 +60,7 @@ def build_cache_at(
     Args:
         data: Folder of faces: a local one, or one of `scheme://…`.
         out: Folder to write, likewise; a cache there is replaced.
-        config, pairs, encoding, shards: As for `build_training_cache`.
+        config, pairs: As for `build_training_cache`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
@@ -76,9 +74,9 @@ def build_cache_at(
     ordered_map = choose_map(runner, beam_options)
     faces, folder = paths.parse_place(data), paths.parse_place(out)
     if runner is None and isinstance(faces, Path) and isinstance(folder, Path):
-        return build_training_cache(faces, folder, config, pairs, encoding, shards)
+        return build_training_cache(faces, folder, config, pairs)
     with remote_errors(faces, folder):
-        _check_request(faces, folder, pairs, shards)
+        _check_request(faces, folder, pairs)
         index = index_place(faces)
         read = BeamPath(str(faces)).read_file
         known = photo_cache() if runner is None else None  # nothing stays on other machines
@@ -87,7 +85,7 @@ def build_cache_at(
         records = collect(inspected, len(index))
         table = PhotoTable.of(records, len(index), config.align)
         index, table = choose_usable(index, table, config.skip_bad)
-        plan = cache_plan(index, table, config, pairs, encoding, shards)
+        plan = cache_plan(index, table, config, pairs)
         with _replaced(folder) as cache:
             written = ordered_map(partial(upload_shard, read, cache), plan.shard_plans())
             manifest = plan.collect(written)
@@ -122,12 +120,12 @@ def index_place(root: Place) -> FaceIndex:
     return FaceIndex.from_files(photos, stand_in(root), skipped)
 
 
-def _check_request(faces: Place, out: Place, pairs: int, shards: int | None) -> None:
+def _check_request(faces: Place, out: Place, pairs: int) -> None:
     """Check what can be checked before a photo is read; raises what `check_request` raises."""
     if isinstance(out, Path):
-        check_request(out, stand_in(faces), pairs, shards)
+        check_request(out, stand_in(faces), pairs)
         return
-    shard_count(pairs, shards)
+    check_count(pairs)
     names = {name for name, _ in paths.files_below(out) if not is_temporary(name)}
     if names - {MANIFEST, *fnmatch.filter(names, "pairs-*-of-*.tfrecord")}:
         raise BadData(f"{out}: exists and is not a pair cache; choose another place or remove it")

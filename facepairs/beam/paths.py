@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from facepairs.errors import SHORTAGES, BadConfig, BadData, FacepairsError
+from facepairs.errors import BadConfig, BadData, FacepairsError
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import refuse_url
 
@@ -183,17 +183,10 @@ def stand_in(place: Place) -> Path:
 
 @contextmanager
 def remote_errors(*places: Place) -> Iterator[None]:
-    """Raise OSError as BadData; name these places, not their stand-ins, in error messages.
-
-    A shortage of this machine and a closed standard output stay OSErrors.
-    """
+    """Raise OSError as BadData; name these places, not their stand-ins, in error messages."""
     try:
         yield
     except OSError as error:
-        # EIO is no shortage here: it stands for any failure of a file system of Beam.
-        shortage = error.errno in SHORTAGES and error.errno != errno.EIO
-        if shortage or (isinstance(error, BrokenPipeError) and not error.filename):
-            raise
         place = error.filename or " or ".join(map(str, places))
         raise BadData(f"{place}: {error.strerror}; check the place and its access") from None
     except FacepairsError as error:

@@ -10,9 +10,7 @@ from facepairs.bench.job import Job
 from facepairs.bench.rows import Measurement, Settings, Spec, Task
 from facepairs.bench.worker import run_worker
 from facepairs.support import console
-from facepairs.support.platform import cores
 
-BUSY_LOAD = 0.5  # per core
 WORDS: dict[Task, str] = {"build": "cache of ", "row": "", "training": "training from "}
 
 
@@ -74,11 +72,6 @@ def run_bench(settings: Settings) -> Results:
         BadData: If the folder cannot be indexed, or a photo cannot be read or shows no face.
         NotEnough: If no pairs can be drawn from the folder.
     """
-    load = psutil.getloadavg()[0]
-    if load > BUSY_LOAD * cores():
-        console.log(
-            f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise"
-        )
     with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
         job = Job(Spec(settings, folder))
         job.prepare()
@@ -87,7 +80,7 @@ def run_bench(settings: Settings) -> Results:
             images=len(job.index),
             people=len(job.index.people),
             pairs=len(job.pairs),
-            load_average_before=round(load, 2),
+            load_average_before=round(psutil.getloadavg()[0], 2),
             rows=[Line(name) for name in settings.rows],
             training=[Line(name) for name in settings.training],
         )

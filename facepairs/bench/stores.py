@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
-from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
@@ -56,22 +55,17 @@ def _open(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dat
         records = RecordStore.open(job.cache)
         return store, records.batches(job.batch_size, shuffle_seed)
     if job.name == "memory":
-        store = MemoryStore.build(job.index, job.plan, job.cache)
+        store = MemoryStore.build(job.index, job.plan)
     return store, make_dataset(store, job.blocks, job.batch_size)
 
 
 def build(job: Job) -> Measurement:
     """Build the cache of a row on disk."""
     started = time.perf_counter()
-    if job.name == "memory":
-        MemoryStore.build(job.index, job.plan, job.cache)
-    else:
-        encoding: Encoding = "raw" if job.name.endswith("raw") else "jpeg"
-        pairs = len(job.pairs)
-        build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, pairs, encoding))
+    build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, len(job.pairs)))
     took = time.perf_counter() - started
-    files = job.cache.iterdir() if job.cache.is_dir() else [job.cache]
-    return Measurement(build_s=took, disk_mb=sum(file.stat().st_size for file in files) / 1e6)
+    size = sum(file.stat().st_size for file in job.cache.iterdir())
+    return Measurement(build_s=took, disk_mb=size / 1e6)
 
 
 def measure_steps(job: Job) -> Measurement:

@@ -50,8 +50,6 @@ def build(
         out,
         cache_config(config),
         pair_count,
-        "jpeg",
-        shards=None,
         runner=runner,
         beam_options=beam or [],
     )

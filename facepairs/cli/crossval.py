@@ -23,7 +23,9 @@ def crossval(
     out: Annotated[Path, Option(help="Folder for one run folder per fold, and the results.")],
     model: Model = None,
     config: Config = None,
-    folds: Annotated[str | None, Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")] = None,
+    fold: Annotated[
+        list[int] | None, Option(help="Number of a fold, from 1; may be repeated. [default: all]")
+    ] = None,
     resume: Annotated[
         bool, Option("--resume", help="Continue the run in --out; finished folds stay.")
     ] = False,
@@ -35,14 +37,16 @@ def crossval(
     the nine sets that were not trained on. Use it for reporting only; choose models and settings on
     View 1. Ctrl-C saves, and --resume continues. `evaluate` compares the folders of several runs.
     """
+    from facepairs.config import read_table
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
-    from facepairs.training.run_folder import resolve_config
+    from facepairs.training.run_folder import settings_of_run
     from facepairs.training.view2.crossval import crossval as run
 
-    settings = resolve_config({"model": model} if model else {}, config, out, resume)
-    report = run(data, lists, out, settings, folds=folds, resume=resume)
+    given = {**read_table(config), **({"model": model} if model else {})}
+    settings = settings_of_run(given, out, resume)
+    report = run(data, lists, out, settings, folds=fold or (), resume=resume)
     if json:
         print_json({**vars(report), "out": str(out), "summary": to_plain(report.summary)})
     elif report.summary:

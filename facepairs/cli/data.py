@@ -87,10 +87,6 @@ def _conclusion(report: "DatasetReport") -> str:
 def import_(
     source: Annotated[Path, Argument(help="Folder, zip, tar or CSV file.")],
     out: Annotated[Path, Argument(help="Folder to write; must not exist or be empty.")],
-    person_column: Annotated[
-        str | None,
-        Option(help="Column of a CSV file that names the person.", show_default=False),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
@@ -101,7 +97,7 @@ def import_(
     """
     from facepairs.data.importing import import_photos
 
-    report = import_photos(source, out, person_column=person_column)
+    report = import_photos(source, out)
     log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
     values = {"out": str(out), **report.to_json()}
     print_result(json, values, _import_rows(report, out))
@@ -146,7 +142,7 @@ def fetch(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Download Labeled Faces in the Wild with its official lists; resumes broken downloads.
+    """Download Labeled Faces in the Wild with its official lists.
 
     The photos show real people and were published for research on face recognition.
     """

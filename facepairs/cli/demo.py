@@ -1,9 +1,7 @@
 """`facepairs demo`: the whole workflow on faces of people who do not exist."""
 
-import os
 import subprocess
 import sys
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -35,9 +33,8 @@ def demo(
 
     Draws, trains, measures errors and verifies two pairs. The people resemble each other like
     relatives, so some errors remain: expect an AUC of .95 to .99 on people that the model has never
-    met, and a report of the errors, which opens in a browser (without a terminal or display, its
-    path is printed). Takes two to three minutes on two cores; started again, it resumes. Prints
-    every command before it runs.
+    met, and a report of the errors, whose path is printed. Takes two to three minutes on two cores;
+    started again, it resumes. Prints every command before it runs.
     """
     faces, run, scores, page = out / "faces", out / "run", out / "scores.csv", out / "report.html"
     bundle = run / "bundle"
@@ -57,9 +54,6 @@ def demo(
         _run("verify", faces / left, faces / right, "--bundle", bundle, results=(0, 1, UNDECIDED))
     verify = command_line("verify", "A.jpg", "B.jpg", "--bundle", bundle)
     print(END.format(page=page, verify=verify))
-    display = sys.platform in ("win32", "darwin") or {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}
-    if display and sys.stdout.isatty():
-        webbrowser.open(page.resolve().as_uri())
 
 
 def _run(*words: object, results: tuple[int, ...] = (0,)) -> None:

@@ -8,12 +8,10 @@ interrupted; 138 another worker of a distributed training was lost.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -24,7 +22,7 @@ from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
-    describe_shortage,
+    describe_failure,
     escape_unencodable,
     is_usage_error,
     print_error,
@@ -37,22 +35,19 @@ from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.cli.shared.quiet import (
     QUIET,
     VERBOSE,
-    open_streams,
-    quiet,
     quiet_tensorflow,
     silence_libraries,
 )
 from facepairs.errors import FacepairsError, one_line
 from facepairs.support.extras import require_extras
-from facepairs.support.places import is_stdout, refuse_input, refuse_url
+from facepairs.support.places import refuse_input, refuse_url
 
 GROUPS = ("gallery", "data", "cache")
 COMMANDS = (  # in the order of use
     "verify", "score", "search", "group", "gallery", "data", "calibrate", "evaluate", "train",
     "crossval", "info", "export", "serve", "cache", "bench", "demo",
 )  # fmt: skip
-OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
-STREAMED = ("evaluate", "bench", "score", "search")  # whose Path of an output may be `-`
+OUTPUTS = ("out", "report", "show")
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
     "cache forget": (),
@@ -133,15 +128,13 @@ def _checked(
             if "train" in extras:
                 quiet_tensorflow()
             for name in paths:
-                streamed = name in OUTPUTS and words[1] in STREAMED
-                if values[name] is not None and not (streamed and is_stdout(values[name])):
+                if values[name] is not None:
                     refuse_url(values[name])
-            outputs = [values[name] for name in OUTPUTS if values.get(name)]
-            for out in outputs:
-                refuse_input(out, _inputs(values))
-            stdout = None if quiet() else sys.stderr
-            aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
-            with aside, showing_on_stderr(values.get("json", False)):
+            inputs = [value for name, value in values.items() if name not in OUTPUTS]
+            for name in OUTPUTS:
+                if values.get(name):
+                    refuse_input(values[name], inputs)
+            with showing_on_stderr(values.get("json", False)):
                 return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None
@@ -149,15 +142,6 @@ def _checked(
             return report_error(error, flags, bool(values.get("json")))
 
     return checked
-
-
-def _inputs(values: dict[str, Any]) -> Iterator[str | Path]:
-    """Yield what may be files that a command reads, among the values of its options."""
-    for name, value in values.items():
-        several = value if isinstance(value, list) else [value]
-        if name == "lists" and value:
-            several = list(Path(value).glob("*.txt"))
-        yield from (one for one in several if name not in OUTPUTS and isinstance(one, str | Path))
 
 
 def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
@@ -185,7 +169,6 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
     for word, following in zip(ours, [*ours[1:], ""], strict=False):
@@ -221,8 +204,8 @@ def _run(arguments: list[str], as_json: bool) -> int:
     except Exception as error:  # noqa: BLE001 - what remains is a bug, and is reported as one
         if is_usage_error(error):
             return report_usage_error(error, as_json)
-        if shortage := describe_shortage(error):
-            print_error("system", shortage, as_json)
+        if failure := describe_failure(error):
+            print_error("system", failure, as_json)
             return ERROR
         return report_bug(error, as_json)
     return code if isinstance(code, int) else 0

@@ -19,7 +19,6 @@ from facepairs.cli.shared.options import (
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
 from facepairs.cli.shared.verdicts import SCHEMA, Rows
-from facepairs.support.places import is_stream
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def score(
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
     rows = _report_rows(report, point, describe_prior(prior))
     print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
-    sidecar = "" if is_stream(out) else f", and where the scores come from: {out}.json"
-    log(f"written: {out}{sidecar}")
+    log(f"written: {out}, and where the scores come from: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 

@@ -17,14 +17,7 @@ from facepairs.cli.shared.options import (
     SkipBad,
     training_settings,
 )
-from facepairs.cli.shared.output import (
-    INTERRUPTED,
-    LOST_WORKER,
-    log,
-    print_error,
-    print_result,
-)
-from facepairs.errors import LostWorker
+from facepairs.cli.shared.output import INTERRUPTED, log, print_result
 from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
@@ -69,15 +62,13 @@ def train(
     measure errors. A run is saved after every epoch: stop it with Ctrl-C, and --resume goes on from
     the last one, with more or fewer devices. If a worker is lost, the others exit with 138.
     """
-    from facepairs.training.run_folder import resolve_config
+    from facepairs.config import read_table
+    from facepairs.training.run_folder import settings_of_run
     from facepairs.training.train import train as run
 
-    settings = resolve_config(training_settings(context), config, out, resume)
-    try:
-        result = run(data, out, settings, resume=resume, devices=devices, store=store)
-    except LostWorker as lost:
-        print_error(lost.kind, str(lost), json)
-        raise typer.Exit(LOST_WORKER) from None
+    given = {**read_table(config), **training_settings(context)}
+    settings = settings_of_run(given, out, resume)
+    result = run(data, out, settings, resume=resume, devices=devices, store=store)
     if json or result.has_bundle:
         print_result(json, result.to_json(), [] if json else _rows(result, data))
     elif not result.interrupted:

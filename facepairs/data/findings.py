@@ -1,6 +1,5 @@
 """What a check of a folder reports: findings of fixed kinds, and the folder in figures."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,12 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 SCHEMA = 4
-MAX_TURN_DEG = 30
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 KINDS: dict[str, tuple[Severity, str]] = {
-    "broken_link": ("error", "{paths} is a link to nothing; restore its target or remove it."),
     "duplicate": (
         "warning",
         "{count} files of {people} are the same photo: a genuine pair of them teaches and proves "
@@ -21,7 +18,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
     "labels_unchecked": ("note", "Faces are not compared: {reason}."),
-    "leftover": ("note", "{count} hidden or left by a system, and passed over: {paths}."),
     "mislabelled": (
         "warning",
         "{paths} probably shows another person than the other photos in its folder; look at it.",
@@ -35,17 +31,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "warning",
         "{paths} is a folder within a person's folder, and not used; move its photos one level up.",
     ),
-    "no_permission": ("error", "{paths} may not be read; grant yourself read permission."),
     "not_image": ("note", "{paths} is not a photo of a person, and not used."),
     "other_face": (
         "note",
         "Of several faces in a photo another than the most prominent one fits the folder's other "
         "photos, and is used ({count}): {paths}.",
-    ),
-    "same_name": (
-        "warning",
-        "{people} differ only by case or Unicode form: put the photos into one folder if they show "
-        "one person.",
     ),
     "same_photo_two_people": (
         "error",
@@ -62,25 +52,20 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "Of several faces in a photo the most prominent one is used; check that it is the right "
         "one ({count}): {paths}.",
     ),
-    "special_file": ("warning", "{paths} is a pipe, socket or device, not opened; remove it."),
     "stray_file": ("note", "{paths} is not a photo of a person, and not used."),
     "stray_photo": (
         "warning",
         "{paths} is a photo outside any person's folder, and not used; move it into one.",
     ),
-    "symlink_loop": (
-        "warning",
-        "{paths} is a circular link or a link to a folder, not followed; put the photos there.",
-    ),
-    "turned_face": (
-        "note",
-        f"A head turned or tilted by more than {MAX_TURN_DEG} degrees is harder to recognise "
-        "({count}): {paths}.",
-    ),
     "unclear_face": (
         "warning",
         "Several faces, and none fits the folder's other photos clearly; the most prominent one is "
         "used, so cut out the right one ({count}): {paths}.",
+    ),
+    "unreadable": (
+        "error",
+        "{paths} is a broken link or no file, or may not be read; restore or remove it, or grant "
+        "yourself read permission.",
     ),
     "unsupported": (
         "error",
@@ -172,6 +157,5 @@ class DatasetReport:
         return all(finding.severity != "error" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return dicts, lists, texts and numbers; a JSON round trip changes nothing."""
-        values = {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}
-        return dict(json.loads(json.dumps(values)))  # tuples become lists
+        """Return plain values, ready for JSON."""
+        return {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}

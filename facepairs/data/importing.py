@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +19,6 @@ from facepairs.support.words import counted
 
 SCHEMA = 3
 PHASE = "importing photos"
-TABLE = "metadata.csv"  # beside Hugging Face's folders, which name nobody then
-PATH_COLUMNS = ("path", "file", "file_name", "filename", "image")
-PERSON_COLUMNS = ("person", "identity", "label_name", "name", "label")
 
 
 class NewPhoto(NamedTuple):
@@ -62,15 +59,14 @@ class ImportReport:
         return {**asdict(self), "left_out": left_out, "schema": SCHEMA}
 
 
-def import_photos(source: Path, out: Path, *, person_column: str | None = None) -> ImportReport:
+def import_photos(source: Path, out: Path) -> ImportReport:
     """Import photos of people; none is decoded.
 
     Args:
         source: A folder or an archive (zip, tar) in which, however deep, lie folders of people, or
-            a CSV file of paths and people.
+            a CSV file with the columns path and person.
         out: A new or empty folder; it appears complete or not at all. Files of the source get a
             second name there (a hard link) where that is possible, else they are copied.
-        person_column: The column of a table that names the person.
 
     Returns:
         What was imported, and what was not.
@@ -87,7 +83,7 @@ def import_photos(source: Path, out: Path, *, person_column: str | None = None) 
         if source.is_dir():
             return _write(_folder_rows(find_people(source) or source), folder)
         if source.suffix.lower() == ".csv":
-            return _write(_read_csv(source, person_column), folder)
+            return _write(_read_csv(source), folder)
         content = folder / ".content"
         content.mkdir()
         unpack(source, content)
@@ -150,14 +146,10 @@ def find_people(root: Path) -> Path | None:
     """Return the folder of the people's folders, `root` or one in it; None if there are no photos.
 
     Raises:
-        BadData: Photos lie in several such folders, for instance `train` and `test`, or a table
-            says who is in them.
+        BadData: Photos lie in several such folders, for instance `train` and `test`.
     """
     photos: Counter[Path] = Counter()  # by the folder of the people's folders
     for folder, files in walk(root):
-        if TABLE in files:
-            table = folder / TABLE
-            raise BadData(f"{table}: says who is in the photos; import this file, not its folder")
         if folder != root:
             photos[folder.parent] += sum(name_problem(file) is None for file in files)
     photos = +photos
@@ -171,27 +163,21 @@ def find_people(root: Path) -> Path | None:
     return people
 
 
-def _read_csv(path: Path, person_column: str | None) -> Rows:
+def _read_csv(path: Path) -> Rows:
     """Yield the photos of a CSV file with the columns path and person.
 
     Args:
         path: The file, as `csv_rows` reads it; its paths count from its folder.
-        person_column: The column that names the person; by default the first of PERSON_COLUMNS.
 
     Raises:
         BadData: A column is missing, or a row is wrong.
     """
-    rows = list(csv_rows(path, ()))
+    rows = list(csv_rows(path, ("path", "person")))
     progress = console.progress(PHASE)
-    columns = list(rows[0][1]) if rows else []
-    file_column = _choose_column(path, columns, PATH_COLUMNS)
-    person_column = _choose_column(
-        path, columns, [person_column] if person_column else PERSON_COLUMNS
-    )
     for done, (line, row) in enumerate(rows, 1):
         place = f"{path}: line {line}"
-        person = _check_name(row[person_column].strip(), place)
-        source = find_file(path.parent, row[file_column])
+        person = _check_name(row["person"].strip(), place)
+        source = find_file(path.parent, row["path"])
         if not source.is_file():
             raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
         if problem := name_problem(source.name):
@@ -199,24 +185,6 @@ def _read_csv(path: Path, person_column: str | None) -> Rows:
         else:
             yield NewPhoto(person, source.name, source)
         progress(done, len(rows))
-
-
-def _choose_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
-    """Return the first of the wanted columns that a table has, whatever its capitals.
-
-    Raises:
-        BadData: It has none of them.
-    """
-    plain = {column.strip().lower(): column for column in columns}
-    found = (plain.get(column.strip().lower()) for column in wanted)
-    column = next(filter(None, found), None)
-    if column is None:
-        raise BadData(
-            f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; "
-            "rename one, or name another",
-            *(() if wanted is PATH_COLUMNS else ("person_column",)),
-        )
-    return column
 
 
 def _check_name(name: str, place: str) -> str:

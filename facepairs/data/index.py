@@ -8,7 +8,6 @@ Memory: 20 bytes per image plus its file name; 16 per person plus the name.
 
 import hashlib
 import os
-import stat
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,16 +30,7 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 SkipReason = Literal[
-    "broken_link",
-    "empty_person",
-    "leftover",
-    "nested_folder",
-    "no_permission",
-    "not_image",
-    "special_file",
-    "stray_file",
-    "symlink_loop",
-    "unsupported",
+    "empty_person", "nested_folder", "not_image", "stray_file", "unreadable", "unsupported"
 ]
 
 
@@ -94,8 +84,8 @@ class FaceIndex:
         person_of: int32[images], the person of every image.
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
-        skipped: What is in the folder but not in the index.
-        leftovers: What NAS, Windows and macOS have left in the folder, and hidden files.
+        skipped: What is in the folder but not in the index, without hidden files and what NAS,
+            Windows and macOS leave behind.
         content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
@@ -106,7 +96,6 @@ class FaceIndex:
     first: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     skipped: tuple[Skipped, ...] = ()
-    leftovers: tuple[str, ...] = ()
     content: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
@@ -180,7 +169,7 @@ class FaceIndex:
         kept = (file for image, file in sized if image not in dropped)
         index = FaceIndex.from_files(kept, self.root, self.skipped)
         content = None if self.content is None else np.delete(self.content, list(dropped))
-        return replace(index, content=content, leftovers=self.leftovers)
+        return replace(index, content=content)
 
     @classmethod
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":
@@ -206,7 +195,7 @@ class FaceIndex:
 
     @classmethod
     def scan(cls, root: Path | str) -> "FaceIndex":
-        """Index a folder; hidden entries are ignored, everything else left out is in `skipped`.
+        """Index a folder; hidden files are passed over, everything else left out is in `skipped`.
 
         Raises:
             BadData: The folder is missing, not readable, or has no image in a person's folder.
@@ -302,79 +291,51 @@ def _build(
     begins = np.frombuffer(first, np.int64)
     person_of = np.repeat(np.arange(len(people), dtype=np.int32), np.diff(begins))
     sizes_bytes = np.frombuffer(sizes, np.int64)
-    left = [one for one in skipped if one.reason != "leftover"]
-    leftovers = tuple(one.path for one in skipped if one.reason == "leftover")
-    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(left), leftovers)
+    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(skipped))
 
 
 def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     """Yield sorted rows (person, file, size) of a folder, and append what is left out."""
     try:
         with os.scandir(root) as entries:  # keeps only the names of the entries
-            people = sorted(entry.name for entry in entries)
+            people = sorted(entry.name for entry in entries if not is_leftover(entry.name))
     except OSError as error:
         raise BadData(
             f"{root}: {error.strerror}; give a folder of Person_Name folders with photos"
         ) from None
-    real_root = Path(os.path.realpath(root))
-    enclosing = {str(folder) for folder in (real_root, *real_root.parents)}
     for person in people:
-        if is_leftover(person):
-            skipped.append(Skipped(person, "leftover"))
-            continue
-        problem = _folder_problem(root / person, enclosing)
-        if problem:
-            skipped.append(Skipped(person, problem))
+        if (root / person).is_file():
+            skipped.append(Skipped(person, "stray_file"))
             continue
         try:
             with os.scandir(root / person) as entries:
                 files = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            skipped.append(Skipped(person, "no_permission"))
+        except OSError:  # a broken link, a device, or no permission
+            skipped.append(Skipped(person, "unreadable"))
             continue
         is_empty = True
         for file in files:
-            problem, size = _file_problem(file)
+            if is_leftover(file.name):
+                continue
+            problem = _file_problem(file)
             if problem:
                 skipped.append(Skipped(f"{person}/{file.name}", problem))
                 continue
             is_empty = False
-            yield person, file.name, size
+            yield person, file.name, file.stat().st_size
         if is_empty:
             skipped.append(Skipped(person, "empty_person"))
 
 
-def _folder_problem(folder: Path, enclosing: set[str]) -> SkipReason | None:
-    """Return why something in the root is not a person's folder."""
-    is_link = folder.is_symlink()
+def _file_problem(entry: os.DirEntry[str]) -> SkipReason | None:
+    """Return why something in a person's folder is not a photo."""
     try:
-        mode = folder.stat().st_mode
-    except OSError as error:
-        return _access_problem(error, is_link)
-    if not stat.S_ISDIR(mode):
-        return "stray_file" if stat.S_ISREG(mode) else "special_file"
-    return "symlink_loop" if is_link and os.path.realpath(folder) in enclosing else None
-
-
-def _file_problem(entry: os.DirEntry[str]) -> tuple[SkipReason | None, int]:
-    """Return why something in a person's folder is not a photo, and its size in bytes."""
-    if is_leftover(entry.name):
-        return "leftover", 0
-    try:
-        status = entry.stat()
-    except OSError as error:
-        return _access_problem(error, entry.is_symlink()), 0
+        entry.stat()  # of what a link leads to
+    except OSError:  # a broken or circular link, or no permission
+        return "unreadable"
     if entry.is_dir():
-        return "symlink_loop" if entry.is_symlink() else "nested_folder", 0
-    if not entry.is_file():
-        return "special_file", 0
-    return name_problem(entry.name), status.st_size
-
-
-def _access_problem(error: OSError, is_link: bool) -> SkipReason:
-    if not is_link:
-        return "no_permission"
-    return "broken_link" if isinstance(error, FileNotFoundError) else "symlink_loop"
+        return "nested_folder"
+    return name_problem(entry.name) if entry.is_file() else "unreadable"
 
 
 def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:

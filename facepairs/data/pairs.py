@@ -1,6 +1,5 @@
 """Pairs of images as a struct of arrays, and the CSV files that list them."""
 
-import codecs
 import csv
 import unicodedata
 from array import array
@@ -134,23 +133,11 @@ def separator_of(header: str) -> str:
     return max(",;\t|", key=header.count)
 
 
-def text_encoding(path: Path) -> str:
-    """Return the encoding of a text file, by its first bytes: UTF-16 as Excel writes it, or UTF-8.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    with open(path, "rb") as handle:
-        is_utf16 = handle.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return "utf-16" if is_utf16 else "utf-8-sig"
-
-
 def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Read a CSV file with a header; its cells are separated by commas, semicolons, tabs or bars.
 
     Args:
-        path: The file, see `text_encoding`; names of columns may have capitals, and blanks around
-            them.
+        path: The file, in UTF-8; names of columns may have capitals, and blanks around them.
         needed: Columns that the header must have.
 
     Yields:
@@ -160,7 +147,7 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
         BadData: The file is not such a CSV file; the message quotes file and line.
     """
     try:
-        with open(path, encoding=text_encoding(path), newline="") as handle:
+        with open(path, encoding="utf-8-sig", newline="") as handle:
             first = handle.readline()
             lines = chain([first], handle)
             reader = csv.DictReader(lines, delimiter=separator_of(first), strict=True)

@@ -1,9 +1,7 @@
-"""What the files of a folder say: photos that cannot be used, copies, names."""
+"""What the files of a folder say: photos that cannot be used, and copies."""
 
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +20,6 @@ class PhotoFacts(NamedTuple):
         size_px: Width and height of the upright photo, (0, 0) if it cannot be read.
         digest: SHA-256 of the file, b"" if it cannot be read.
         faces: How many faces it shows, if one of them can be used.
-        turned: The most prominent one is turned or tilted by more than MAX_TURN_DEG.
     """
 
     problem: str
@@ -30,7 +27,6 @@ class PhotoFacts(NamedTuple):
     size_px: tuple[int, int]
     digest: bytes
     faces: int = 0
-    turned: bool = False
 
 
 def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
@@ -41,18 +37,13 @@ def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Fi
         photos: What is known of each.
     """
     yield from map(_skipped_finding, index.skipped)
-    if index.leftovers:
-        yield make_finding("leftover", index.leftovers)
     for name, photo in zip(index.names(), photos, strict=True):
         if photo.problem:
             yield Finding("error", photo.problem, (name,), f"{name}: {photo.reason}.")
     yield from _duplicates(index, photos)
-    yield from _similar_names(index)
     several = [at for at, photo in enumerate(photos) if photo.faces > 1]
-    turned = [at for at, photo in enumerate(photos) if photo.turned]
-    for kind, images in (("several_faces", several), ("turned_face", turned)):
-        if images:
-            yield make_finding(kind, map(index.name, images))
+    if several:
+        yield make_finding("several_faces", map(index.name, several))
 
 
 def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:
@@ -90,15 +81,5 @@ def _skipped_finding(skipped: Skipped) -> Finding:
     """Explain why something in the folder is not in the index."""
     is_photo = Path(skipped.path).suffix.lower() in (*READABLE, *OTHER_IMAGES)
     if skipped.reason == "stray_file" and is_photo:
-        return replace(make_finding("stray_photo", [skipped.path]), kind="stray_file")
+        return make_finding("stray_photo", [skipped.path])
     return make_finding(skipped.reason, [skipped.path])
-
-
-def _similar_names(index: FaceIndex) -> Iterator[Finding]:
-    """Yield folders whose names differ only by case or Unicode form: probably one person."""
-    alike: defaultdict[str, list[str]] = defaultdict(list)
-    for name in index.people:
-        alike[unicodedata.normalize("NFC", name).casefold()].append(name)
-    for people in alike.values():
-        if len(people) > 1:
-            yield make_finding("same_name", people, people=shorten(people))

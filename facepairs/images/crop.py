@@ -6,9 +6,7 @@ Array contract: uint8[crop_px, crop_px, 3], RGB: the centre square of the uprigh
 rotated square around a face.
 """
 
-import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -167,18 +165,6 @@ class CropPlan:
     def plain(self) -> npt.NDArray[np.bool_]:
         """Whether TensorFlow decodes each image as Pillow does: bool[N]."""
         return self.plain_px[:, 0] > 0
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 in hexadecimal digits over what decides the crops: spec, alignment and maps.
-
-        Maps are rounded: crops of the same digest differ by less than a grey level.
-        """
-        digest = hashlib.sha256(f"{self.spec}\0{self.alignment}\0".encode())
-        if self.to_crop is not None:
-            steps = (1e6, 1e6, 1e3)  # the matrix multiplies positions of up to some thousands
-            digest.update(np.round(self.to_crop * steps).astype("<i8").tobytes())
-        return digest.hexdigest()
 
     def take(self, images: npt.NDArray[np.integer[Any]]) -> "CropPlan":
         """Return the plan of some images, int[N], in that order."""

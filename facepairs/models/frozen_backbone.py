@@ -1,7 +1,7 @@
 """The network with a frozen backbone, and its head that trains on precomputed features.
 
 The backbone is fitted once without gradients. Its features of every image can then be computed once
-(`facepairs.training.features.precompute`), and training the head reads features instead of images.
+(`facepairs.training.fisher.precompute`), and training the head reads features instead of images.
 """
 
 from dataclasses import dataclass

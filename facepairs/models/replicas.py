@@ -1,7 +1,7 @@
 """Training steps that several replicas share: together they do what one device would do.
 
-Random numbers are a pure function of seed, step and position in the batch; a replica draws only the
-rows of its own shard. Within `tf.distribute.Strategy.run`, every replica computes the loss of the
+Random numbers are a pure function of seed, step and position in the batch; a replica takes the rows
+of its own shard. Within `tf.distribute.Strategy.run`, every replica computes the loss of the
 whole batch from gathered outputs, and takes its gradient divided by the number of replicas. Keras's
 optimizers sum over the replicas, and the sum is the gradient of one device with the whole batch.
 """
@@ -14,10 +14,8 @@ import tensorflow as tf
 
 from facepairs.support.random_streams import Stream
 
-PHILOX = 1  # `tf.random.Algorithm.PHILOX`
 # TensorFlow's seeds are two words of 31 bits, so streams start far apart in the second one.
 FIRST_STEP = {Stream.AUGMENTATION: 0, Stream.DROPOUT: 2**30}
-NUMBERS_PER_COUNT = 4  # float32 numbers per increment of Philox's counter
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class StepRandom:
     Attributes:
         seed: The run's seed, int64 scalar.
         step: The step's number from 0, int64 scalar.
-        shard: The rows that this replica draws; None when a single device has the whole batch.
+        shard: The rows that this replica takes; None when a single device has the whole batch.
     """
 
     seed: Any
@@ -89,41 +87,19 @@ class StepRandom:
 
         Args:
             stream: AUGMENTATION or DROPOUT; no two draws of a step share one.
-            values: float32[rows, D]; D must be a multiple of 4 when there is a shard.
+            values: float32[rows, D].
             rate: Expected share of zeros, in [0, 1).
 
         Returns:
             float32[rows, D].
         """
-        seed = self._seed(stream)
-        if self.shard is None:
-            return tf.nn.experimental.stateless_dropout(values, rate, seed)
-        kept = _shard_uniform(self.shard, seed, int(values.shape[1])) >= rate
+        kept = self.uniform(stream, (tf.shape(values)[0], values.shape[1])) >= rate
         return tf.where(kept, values * (1 / (1 - rate)), 0.0)
 
     def _seed(self, stream: Stream) -> tf.Tensor:
         place = tf.cast(self.step, tf.int64) + FIRST_STEP[stream]
         words = tf.stack([tf.cast(self.seed, tf.int64), place])
         return tf.cast(tf.math.floormod(words, tf.int32.max - 1), tf.int32)
-
-
-def _shard_uniform(shard: BatchShard, seed: tf.Tensor, width: int) -> tf.Tensor:
-    """Return the shard's rows of `stateless_uniform` [2·batch_pairs, width], drawing only those."""
-    if width % NUMBERS_PER_COUNT:
-        raise ValueError(f"rows are {width} numbers wide; use a multiple of {NUMBERS_PER_COUNT}")
-    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
-    sides = []
-    for first in (shard.begin, shard.batch_pairs + shard.begin):
-        skipped = tf.constant([first * width // NUMBERS_PER_COUNT, 0], tf.uint64)
-        sides.append(
-            tf.raw_ops.StatelessRandomUniformV2(
-                shape=[shard.end - shard.begin, width],
-                key=key,
-                counter=counter + skipped,
-                alg=PHILOX,
-            )
-        )
-    return tf.concat(sides, axis=0)
 
 
 def gather_rows(rows: Any, shard: BatchShard | None) -> Any:

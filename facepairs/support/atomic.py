@@ -1,24 +1,21 @@
 """Outputs that appear complete or not at all: a temporary name beside the target, fsync, rename.
 
-A link is followed. What is no regular file, such as standard output, is written to: it cannot be
-replaced.
+A link is followed. What is no regular file, such as a device, is refused: it cannot be replaced.
 
 A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target removes those of processes
 that are gone, so killed processes leave nothing behind.
 """
 
-import atexit
 import contextlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import BadData
-from facepairs.support.places import ADVICE, hidden_beside, is_protected, is_stdout, is_stream
+from facepairs.support.places import ADVICE, hidden_beside
 from facepairs.support.platform import sync_file, sync_folder
 
 
@@ -68,20 +65,13 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file that appears at `target` when the block ends without error.
 
     Args:
-        target: The file; missing folders are made. `-` is standard output.
+        target: The file; missing folders are made.
         mode: "w" for UTF-8 text, "wb" for bytes.
 
     Raises:
         BadData: The place cannot be written. An old file stays as it was.
     """
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
-    if is_stream(target):
-        print(end="", flush=True)  # what was printed comes before
-        place = os.dup(1) if is_stdout(target) else target
-        problem = f"cannot write {target}"
-        with _as_bad_data(problem, ADVICE), open(place, mode, -1, encoding, None, newline) as out:
-            yield out
-        return
     with (
         temporary_beside(target) as temporary,
         open(temporary, mode, encoding=encoding, newline=newline) as handle,
@@ -123,41 +113,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
             _remove(old)
 
 
-@contextlib.contextmanager
-def scratch_folder(name: str) -> Iterator[Path]:
-    """Yield an empty folder among the system's temporary files, removed when the block ends.
-
-    What killed processes left there under this name is removed first.
-    """
-    _, folder = _prepare(Path(tempfile.gettempdir()) / name)
-    folder.mkdir(0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def own_temporaries() -> None:
-    """Let `tempfile` use a folder of this process, which is removed at its end.
-
-    TensorFlow leaves temporary files behind when it is killed. They stay in that folder, and the
-    next process that calls this function removes it.
-
-    Raises:
-        FileNotFoundError: No place for temporary files can be written; work would fail later,
-            perhaps after hours.
-    """
-    place = Path(tempfile.gettempdir())
-    with contextlib.suppress(OSError, BadData):
-        if place.name.startswith(f".facepairs.tmp-{os.getpid()}-"):
-            return
-        _, folder = _prepare(place / "facepairs")
-        folder.mkdir(0o700)
-        tempfile.tempdir = str(folder)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-
-
-def _prepare(target: Path, fits: Callable[[Path], bool] = Path.is_dir) -> tuple[Path, Path]:
+def _prepare(target: Path, fits: Callable[[Path], bool]) -> tuple[Path, Path]:
     """Return where an output goes, links followed, and a new temporary name beside it.
 
     The folder of the output is made, and old temporaries are removed.
@@ -166,7 +122,7 @@ def _prepare(target: Path, fits: Callable[[Path], bool] = Path.is_dir) -> tuple[
     target = Path(os.path.realpath(target))
     if target.is_symlink() or (target.exists() and not fits(target)):  # a circle of links
         raise BadData(f"cannot write {target}: is of another kind; {ADVICE}")
-    if is_protected(target):
+    if target.is_file() and not os.access(target, os.W_OK):  # its folder might let us replace it
         raise BadData(f"cannot write {target}: may not be written; {ADVICE}")
     with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,32 +1,16 @@
-"""Describe the machine that measurements were made on, and check its limits."""
+"""Describe the machine that measurements were made on."""
 
 import contextlib
 import importlib.metadata
 import platform
-import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from facepairs.support.platform import address_space_limit, cores
+from facepairs.support.platform import cores
 
-TENSORFLOW_MB = 1900  # of addresses, for its import
-TRAINING_MB = 1000  # of addresses, for the smallest training
 PACKAGES = ("tensorflow", "keras", "numpy", "pillow", "torch", "onnxruntime", "scikit-learn")
-
-
-def require_room_to_train() -> None:
-    """Raise MemoryError when the limit of addresses (`ulimit -v`) leaves too few to train.
-
-    TensorFlow aborts the process instead. Call this before TensorFlow is imported.
-    """
-    limit = address_space_limit()
-    if limit is None:
-        return
-    needed = TRAINING_MB + (0 if "tensorflow" in sys.modules else TENSORFLOW_MB)
-    if limit - psutil.Process().memory_info().vms < needed << 20:
-        raise MemoryError
 
 
 def _cpu_model() -> str:

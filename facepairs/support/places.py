@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import re
-import stat
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
@@ -12,8 +10,6 @@ from facepairs.errors import BadData, FacepairsError
 
 ADVICE = "choose another place or remove it"
 HEAD_BYTES = 4096
-STDOUT = "-"
-WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
     *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
@@ -80,37 +76,25 @@ def listed_files(record: Path) -> set[str]:
     return set()
 
 
-def is_stdout(out: Path | str) -> bool:
-    """Return whether an output is what standard output goes to, by whatever name."""
-    try:
-        return str(out) == STDOUT or os.path.samestat(Path(out).stat(), os.fstat(1))
-    except OSError:
-        return False
-
-
-def is_stream(out: Path) -> bool:
-    """Return whether an output is written to, never replaced: standard output, a device, a FIFO."""
-    try:
-        mode = out.stat().st_mode
-    except OSError:
-        return is_stdout(out)
-    return is_stdout(out) or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def refuse_input(out: Path | str, inputs: Iterable[Path | str]) -> None:
+def refuse_input(out: Path | str, inputs: Iterable[object]) -> None:
     """Refuse an output file that is one of the files which a command reads, by whatever name.
+
+    Args:
+        out: The file to write.
+        inputs: The values of the command's options; what is no path of a file is passed over.
 
     Raises:
         BadData: It is.
     """
-    for path in map(Path, inputs):
-        with contextlib.suppress(OSError, ValueError):  # what is no path, but a text
+    for value in inputs:
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            path = Path(value)  # type: ignore[arg-type]
             if path.is_file() and path.samefile(out):
                 raise BadData(f"{out}: is also read by this command; choose another file to write")
 
 
 def check_output_file(out: Path, mark: bytes | None = None) -> None:
-    """Refuse an output file that would replace a photo, or what may not be written.
+    """Refuse an output file that would replace a photo.
 
     Args:
         out: The file to write.
@@ -120,14 +104,10 @@ def check_output_file(out: Path, mark: bytes | None = None) -> None:
         BadData: Names the file, what is wrong, and what to do.
     """
     try:
-        if is_stream(out):
+        if not out.exists():
             return
-        if out.is_dir():
-            raise BadData(f"{out}: is a folder; give the name of a file to write")
         if not out.is_file():
-            return
-        if is_protected(out):
-            raise BadData(f"{out}: may not be written; {ADVICE}")
+            raise BadData(f"{out}: is a folder or a device; give the name of a file to write")
         with open(out, "rb") as handle:
             is_own = b"\0" not in handle.read(HEAD_BYTES) if mark is None else mark in handle.read()
     except OSError as error:
@@ -135,11 +115,6 @@ def check_output_file(out: Path, mark: bytes | None = None) -> None:
     if not is_own:
         kind = "earlier output" if mark else "text file"
         raise BadData(f"{out}: exists, and is no {kind}; {ADVICE}")
-
-
-def is_protected(out: Path) -> bool:
-    """Return whether a file that exists may not be written; its folder might let us replace it."""
-    return out.is_file() and not (out.stat().st_mode & WRITABLE and os.access(out, os.W_OK))
 
 
 def hidden_beside(target: Path, ending: str) -> Path:
@@ -173,7 +148,7 @@ def refuse_url(place: Path | str) -> None:
     Raises:
         BadData: It is a URL, and no path that exists; or it is `-`.
     """
-    if str(place) == STDOUT:
+    if str(place) == "-":
         raise BadData(f"{place}: stands for no file or folder here; give the path of one")
     url = _URL.fullmatch(str(place))
     if url and not Path(place).exists():

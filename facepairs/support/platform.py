@@ -60,16 +60,6 @@ def _glibc(name: str) -> "ctypes._NamedFuncPointer | None":
     return getattr(ctypes.CDLL(None), name, None)
 
 
-def address_space_limit() -> int | None:
-    """Return the process's limit of addresses (`ulimit -v`) in bytes, None without a limit."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
 def kill_with_children(process: "subprocess.Popen[str]") -> None:
     """Kill a process that was started with `start_new_session=True`, and its children."""
     if sys.platform == "win32":
@@ -77,16 +67,6 @@ def kill_with_children(process: "subprocess.Popen[str]") -> None:
     else:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-
-
-def reserve_space(handle: int, size_bytes: int) -> None:
-    """Reserve disk space for an open file; raise OSError when the disk is full.
-
-    Without this, writing to a mapped file on a full disk kills the process with SIGBUS. macOS and
-    Windows offer no such call and extend the file only.
-    """
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(handle, 0, size_bytes)
 
 
 def sync_file(path: Path) -> None:

@@ -6,26 +6,21 @@ A schema is a `msgspec.Struct` or a dataclass whose fields carry their constrain
         size_px: Annotated[int, Meta(ge=1, le=2048)]
         layout: Literal["nchw", "nhwc"] = "nchw"
 
-msgspec decides what is valid. This module explains what is not: which file, which field, which
-value was received, and what is allowed. `Meta(description=…)` replaces the generated words for
-what is allowed.
+msgspec decides what is valid. This module adds which file, which field and which value it was.
+`Meta(description=…)` replaces msgspec's words for what is allowed.
 """
 
 import dataclasses
-import itertools
-import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import inspect
 
 from facepairs.errors import BadConfig, FacepairsError
 
 T = TypeVar("T")
 LONGEST_VALUE = 60  # characters of a value in a message
-LIMITLESS = 1e30  # bounds beyond this only mean "finite"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -52,11 +47,11 @@ def validate(
     """Build a `schema` from plain values.
 
     Types are strict: a whole number is accepted as a float, nothing else is converted. Unknown
-    keys are refused in dataclasses, and in Structs with `forbid_unknown_fields=True`.
+    keys are refused in a dataclass, and in Structs with `forbid_unknown_fields=True`.
 
     Args:
         values: What a TOML or JSON file held.
-        schema: A `msgspec.Struct`, a dataclass, or any other type that msgspec knows.
+        schema: A `msgspec.Struct` or a dataclass.
         source: The file, or wherever the values come from; starts the message.
         error: The exception that is raised.
         advice: What to do next, appended to the message.
@@ -64,60 +59,67 @@ def validate(
     Raises:
         error: A value does not fit: names source, field, value and what is allowed.
     """
+    arguments: tuple[str, ...] = ()
     try:
-        problem, arguments = find_problem(values, schema), _bad_fields(values, schema)
-        if not problem:
-            return msgspec.convert(values, schema)
-    except FacepairsError as contradiction:  # between fields, found by the schema itself
-        problem, arguments = contradiction.message, contradiction.arguments
-    text = "; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice]))
-    raise error(text, *(() if source else arguments))
-
-
-def _bad_fields(values: object, schema: Any) -> tuple[str, ...]:
-    """Return the names of the first field of a dataclass that does not fit, if any."""
-    if not dataclasses.is_dataclass(schema) or not isinstance(values, Mapping):
-        return ()
-    hints = get_type_hints(schema, include_extras=True)
-    bad = (name for name in values if name in hints and find_problem(values[name], hints[name]))
-    return tuple(itertools.islice(bad, 1))
-
-
-def find_problem(value: object, schema: Any, name: str = "") -> str:
-    """Return in words what keeps `value` from being a `schema`, or "" when nothing does.
-
-    Args:
-        value: A plain value.
-        schema: A type that msgspec knows, with or without constraints.
-        name: The dotted name of the value, such as `network.inputs`; "" for a whole file.
-    """
-    if dataclasses.is_dataclass(schema) and isinstance(value, Mapping):
-        fields = [field.name for field in dataclasses.fields(schema)]
-        if problem := _unknown_field(value, fields, name):
-            return problem
-    try:
-        msgspec.convert(value, schema)
+        if isinstance(values, Mapping):
+            _check_each(values, schema)
+        return msgspec.convert(values, schema)
     except msgspec.ValidationError as failure:
-        schema = _not_optional(schema)
-        if isinstance(value, Mapping) and hasattr(schema, "__annotations__"):
-            problem = _field_problem(value, schema, name)
-            return problem or (f"{name}: {failure}" if name else str(failure))
-        for key, item, kind in _items(value, schema):
-            if inner := find_problem(item, kind, f"{name}{key}".lstrip(".")):
-                return inner
-        return f"{name or 'the content'} is {shorten(value)}; use {_describe(schema)}"
-    return ""
+        problem = str(failure)
+    except FacepairsError as failure:  # of one field, or of several that the schema itself compares
+        problem = failure.message
+        if dataclasses.is_dataclass(schema) and not source:  # of settings that a caller has given
+            arguments = failure.arguments
+    text = "; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice]))
+    raise error(text, *arguments)
 
 
-def check_fields(instance: Any, error: type[FacepairsError] = BadConfig) -> None:
+def _check_each(values: Mapping[str, Any], schema: Any) -> None:
+    """Check the names of values and each value by itself; raise BadConfig."""
+    if dataclasses.is_dataclass(schema):
+        kinds, is_strict = get_type_hints(schema, include_extras=True), True
+    else:
+        kinds = {field.encode_name: field.type for field in msgspec.structs.fields(schema)}
+        is_strict = schema.__struct_config__.forbid_unknown_fields
+    for name, value in values.items():
+        if name in kinds:
+            check_value(name, value, kinds[name])
+        elif is_strict:
+            raise BadConfig(f"unknown setting {shorten(name)}; {did_you_mean(str(name), kinds)}")
+
+
+def check_value(name: str, value: object, kind: Any) -> None:
+    """Check a value against a type that msgspec knows.
+
+    Raises:
+        BadConfig: It does not fit; names it, or what it is part of, and says what is allowed.
+    """
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as failure:
+        reason, _, place = str(failure).partition(" - at `$")
+        if place or reason.startswith("Object"):  # of a part of the value
+            raise BadConfig(f"{name}{place.rstrip('`')}: {reason}", name) from None
+        allowed = _allowed(kind) or f"another value: {reason}"
+        raise BadConfig(f"{name} is {shorten(value)}; use {allowed}", name) from None
+
+
+def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass against its own annotations; for `__post_init__`.
 
     Raises:
-        error: A field has a value that its annotation does not allow.
+        BadConfig: A field has a value that its annotation does not allow.
     """
     for name, kind in get_type_hints(type(instance), include_extras=True).items():
-        if problem := find_problem(getattr(instance, name), kind, name):
-            raise error(problem, name)
+        check_value(name, getattr(instance, name), kind)
+
+
+def _allowed(kind: Any) -> str:
+    """Return in words which values a type allows, where msgspec's own words say less, or ""."""
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    metas = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return next((meta.description for meta in metas if meta.description), "")
 
 
 def parse_toml(data: bytes, path: Path, error: type[FacepairsError]) -> dict[str, Any]:
@@ -137,81 +139,3 @@ def shorten(value: object) -> str:
     except ValueError:  # Python refuses to print integers of thousands of digits
         return "a number that is too long to print"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
-
-
-def _field_problem(value: Mapping[str, Any], schema: Any, name: str) -> str:
-    """Return the first problem with the fields of an object, or ""."""
-    info: Any = inspect.type_info(schema)
-    known = [field.encode_name for field in info.fields]
-    forbids = getattr(info, "forbid_unknown_fields", False)
-    if forbids and (problem := _unknown_field(value, known, name)):
-        return problem
-    hints = get_type_hints(schema, include_extras=True)
-    for key, field in zip(known, info.fields, strict=True):
-        path = f"{name}.{key}".lstrip(".")
-        if key in value:
-            if problem := find_problem(value[key], hints[field.name], path):
-                return problem
-        elif field.required:
-            return f"{path} is missing; use {_describe(hints[field.name])}"
-    return ""
-
-
-def _unknown_field(value: Mapping[str, Any], known: list[str], name: str) -> str:
-    for key in value:
-        if key not in known:
-            place = f" in {name}" if name else ""
-            return f"unknown setting {shorten(key)}{place}; {did_you_mean(str(key), known)}"
-    return ""
-
-
-def _items(value: object, schema: Any) -> list[tuple[str, object, Any]]:
-    """Return the parts of a dict, list or tuple: (suffix of the name, value, type of the part)."""
-    if get_origin(schema) is Annotated:
-        schema = get_args(schema)[0]
-    kinds = get_args(schema)
-    if get_origin(schema) is dict and isinstance(value, Mapping):
-        return [(f".{key}", item, kinds[1]) for key, item in value.items()]
-    if get_origin(schema) in (list, tuple) and isinstance(value, list | tuple):
-        if len(kinds) == 2 and kinds[1] is Ellipsis:
-            kinds = kinds[:1]
-        if get_origin(schema) is list or len(kinds) == 1:
-            return [(f"[{at}]", item, kinds[0]) for at, item in enumerate(value)]
-    return []
-
-
-def _not_optional(schema: Any) -> Any:
-    """Return T for `T | None`, any other type as it is."""
-    kinds = [kind for kind in get_args(schema) if kind is not type(None)]
-    is_union = get_origin(schema) in (Union, types.UnionType)
-    return kinds[0] if is_union and len(kinds) == 1 else schema
-
-
-def _describe(schema: Any) -> str:
-    """Return in words which values a type allows."""
-    info = inspect.type_info(schema)
-    if isinstance(info, inspect.Metadata):
-        if description := (info.extra_json_schema or {}).get("description"):
-            return str(description)
-        info = info.type
-    kinds = get_args(get_args(schema)[0] if get_origin(schema) is Annotated else schema)
-    if isinstance(info, inspect.LiteralType):
-        return f"one of {', '.join(map(str, kinds))}"
-    if isinstance(info, inspect.IntType | inspect.FloatType):
-        word = "a whole number" if isinstance(info, inspect.IntType) else "a number"
-        return word + _describe_range(info)
-    if isinstance(info, inspect.StrType):
-        return "a text that is not empty" if info.min_length else "a text"
-    if isinstance(info, inspect.ListType | inspect.VarTupleType):
-        return f"a list, each item {_describe(kinds[0])}"
-    if isinstance(info, inspect.UnionType):
-        return " or ".join(map(_describe, kinds))
-    return "true or false" if isinstance(info, inspect.BoolType) else "an object"
-
-
-def _describe_range(info: inspect.IntType | inspect.FloatType) -> str:
-    low, high = info.ge, info.le
-    if low is None or high is None:
-        bounds = {" above ": info.gt, " of at least ": low, " up to ": high}
-        return "".join(f"{word}{bound:g}" for word, bound in bounds.items() if bound is not None)
-    return " that is finite" if high >= LIMITLESS else f" from {low:g} to {high:g}"

@@ -137,30 +137,17 @@ class DistributedContext:
         own = np.asarray(values, dtype)
         return own if self.workers == 1 else np.asarray(self._compiled_sum(tf.constant(own)))
 
-    def barrier(self) -> None:
-        """Block until every worker has reached this barrier."""
-        self.sum(1)
-
     def shutdown(self) -> None:
-        """Wait at a barrier, then keep serving briefly.
+        """Wait for every worker, then keep serving briefly.
 
         The slowest worker may still be fetching tensors from this one.
         """
-        self.barrier()
+        self.sum(1)
         self._keep_serving()
 
     def _keep_serving(self) -> None:
         if self.workers > 1:
             time.sleep(SHUTDOWN_DELAY_S)
-
-    @contextlib.contextmanager
-    def chief_first(self) -> Iterator[None]:
-        """Run the block on the chief first, then on all other workers at once."""
-        if not self.is_chief:
-            self.barrier()
-        yield
-        if self.is_chief:
-            self.barrier()
 
     @contextlib.contextmanager
     def translate_lost_worker(self) -> Iterator[None]:

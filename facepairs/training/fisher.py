@@ -6,14 +6,15 @@ References:
     Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013.
 """
 
-import contextlib
 import warnings
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import tensorflow as tf
 
+from facepairs.errors import NotEnough
 from facepairs.models.fisher.descriptors import describe
 from facepairs.models.fisher.embedding import DIMENSIONS
 from facepairs.models.fisher.tower import (
@@ -26,10 +27,11 @@ from facepairs.models.fisher.tower import (
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.pipeline.files import photos_named
+from facepairs.pipeline.memory import MemoryStore, zeros
 from facepairs.support import console
-from facepairs.support.atomic import scratch_folder
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.features import FeatureStore, precompute
+from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 from facepairs.training.loop import ShouldStop, TrainingInterrupted
 from facepairs.training.training import Training
 
@@ -37,7 +39,6 @@ SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from
 ITERATIONS, MIN_VARIANCE = 12, 1e-2
 COHORT_PEOPLE = 4  # training people for each member of the cohort, at least
-FEATURES_FILE = "features.npy"  # in the run folder, during training
 BATCH_SIZE = 64
 
 Floats = npt.NDArray[np.float32]
@@ -127,12 +128,11 @@ def _mirrored_mixture(
 
 def prepare_features(
     training: Training, network: FrozenBackboneNetwork, should_stop: ShouldStop
-) -> FeatureStore:
+) -> MemoryStore:
     """Compute the backbone's features of all images; a new training first fits the backbone.
 
     It then also starts the projection from the features. The chief fits; all workers compute a
-    share of the features, and all get the same bit for bit. Features that do not fit in memory are
-    in a file, which a training that is interrupted after its first epoch finds again.
+    share of the features, and all get the same bit for bit.
 
     Raises:
         TrainingInterrupted: Nothing is saved: a resumed training begins here again.
@@ -150,14 +150,7 @@ def prepare_features(
             raise TrainingInterrupted
 
     console.log(f"computing the features of {len(data.index):,} images")
-    with contextlib.ExitStack() as stack:
-        folder = training.run.path
-        if context.workers > 1:  # an open mapping outlives its file
-            folder = stack.enter_context(scratch_folder("facepairs-features"))
-        elif not training.history:
-            delete_features(folder)  # they may be of other images
-        path, count = folder / FEATURES_FILE, len(data.index)
-        features = precompute(network, data.store, count, path, context, stop_if_asked)
+    features = precompute(network, data.store, len(data.index), context, stop_if_asked)
     if training.is_new:
         if context.is_chief:
             console.log("starting the projection at principal components")
@@ -166,13 +159,66 @@ def prepare_features(
     return features
 
 
-def delete_features(folder: Path) -> None:
-    """Delete the features that `prepare_features` kept in a run folder."""
-    (folder / FEATURES_FILE).unlink(missing_ok=True)
+def precompute(
+    network: FrozenBackboneNetwork,
+    store: Store,
+    images: int,
+    context: DistributedContext = SINGLE_DEVICE,
+    after_round: Callable[[], None] = lambda: None,
+) -> MemoryStore:
+    """Compute the features of every image: one float16[images, F] array in memory.
+
+    Several workers compute it together: each one computes its share of the batches, then receives
+    what the others computed.
+
+    Args:
+        network: Computes the features; its backbone must not change afterwards.
+        store: The images.
+        images: How many images the store has.
+        context: The workers. The batches, and so the features, are those of a single one.
+        after_round: Called after each round of batches, equally often on every worker.
+
+    Returns:
+        The features of images 0 to `images` - 1.
+
+    Raises:
+        BadImage: An image cannot be decoded.
+        NotEnough: The features do not fit in memory.
+    """
+    needed, free = 2 * images * network.feature_count, psutil.virtual_memory().available
+    if needed > free:
+        raise NotEnough(
+            f"the features of {images:,} photos take {needed / 1e9:.1f} GB of memory, and "
+            f"{free / 1e9:.1f} GB are free; train on fewer photos, or another model"
+        )
+    numbers = np.arange(images)
+    own = numbers[numbers // BATCH_SIZE % context.workers == context.worker]
+    compute = tf.function(
+        lambda batch, arrays: network.features(store.gather(batch, *arrays)), autograph=False
+    )
+
+    vectors = zeros((images, network.feature_count), np.float16)
+    progress = console.progress("computing features")
+    batches, round_images = (
+        iter(image_batches(store, own, BATCH_SIZE)),
+        context.workers * BATCH_SIZE,
+    )
+    for start in range(0, images, round_images):  # every worker computes one batch
+        computed = np.zeros((round_images, network.feature_count), np.float16)
+        first = context.worker * BATCH_SIZE
+        if start + first < images:
+            with photos_named(store):
+                batch = compute(next(batches), store.arrays).numpy()
+            computed[first : first + len(batch)] = batch
+        end = min(start + round_images, images)
+        vectors[start:end] = context.sum(computed, np.float16)[: end - start]
+        progress(end, images)
+        after_round()
+    return MemoryStore(vectors)
 
 
 def start_projection(
-    network: FrozenBackboneNetwork, features: FeatureStore, images: Images, seed: int
+    network: FrozenBackboneNetwork, features: MemoryStore, images: Images, seed: int
 ) -> None:
     """Set the projections to whitened principal components of the training images' features.
 
@@ -188,9 +234,9 @@ def start_projection(
 
     sample = _sample_images(images, PROJECTION_IMAGES, seed)
     projections = network.head.get_layer(PROJECTOR)
-    width = features.vectors.shape[1] // projections.members
+    width = features.rows.shape[1] // projections.members
     for number in range(projections.members):
-        member = features.vectors[:, number * width : (number + 1) * width]
+        member = features.rows[:, number * width : (number + 1) * width]
         points = np.asarray(member[sample], np.float32)
         count = min(DIMENSIONS, max(1, len(points) - 1))
         pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
@@ -200,7 +246,7 @@ def start_projection(
 
 
 def fit_cohort(
-    network: FrozenBackboneNetwork, features: FeatureStore, photos: Images, seed: int
+    network: FrozenBackboneNetwork, features: MemoryStore, photos: Images, seed: int
 ) -> None:
     """Set the cohort to the centres of clusters of the training people's embeddings.
 
@@ -219,7 +265,7 @@ def fit_cohort(
         return
     head = network.feature_head()
     batches = np.array_split(photos, -(-len(photos) // BATCH_SIZE))
-    rows = [np.asarray(head.embeddings(features.vectors[batch])) for batch in batches]
+    rows = [np.asarray(head.embeddings(features.rows[batch])) for batch in batches]
     embeddings = _unit(np.concatenate(rows)[:, :-1])  # without the dimension of the cohort
     centres = KMeans(cohort.size, n_init=1, random_state=seed).fit(embeddings).cluster_centers_
     cohort.set_cohort(_unit(centres), embeddings)

@@ -28,8 +28,6 @@ from facepairs.training.schedule import Schedule
 from facepairs.training.step import Batch, TrainStep
 from facepairs.training.training import Epoch, EpochFigures, Training
 
-FINISH_WITHIN_S = 10.0  # an epoch that ends sooner is finished before a training stops
-
 Logs = dict[str, Any] | None  # as Keras passes them to callbacks
 ShouldStop = Callable[[], bool]
 
@@ -88,7 +86,7 @@ def run_epoch(
     """Run the steps of one epoch; return its mean loss, speed and input wait.
 
     Raises:
-        TrainingInterrupted: Training was asked to stop, and the epoch would not end soon.
+        TrainingInterrupted: Training was asked to stop.
     """
     steps, pairs, waited = schedule.steps_per_epoch, 0, 0.0
     losses = tf.zeros((), tf.float64)
@@ -103,8 +101,7 @@ def run_epoch(
         losses += tf.cast(loss, tf.float64)  # reading it here would wait for the step
         pairs += int(batch["genuine"].shape[0])
         callbacks.on_train_batch_end(done, {"loss": loss})
-        left_s = (time.perf_counter() - started) / (done + 1) * (steps - done - 1)
-        if step.context.any_at(number, should_stop() and left_s > FINISH_WITHIN_S):
+        if step.context.any_at(number, should_stop()):
             raise TrainingInterrupted
     loss = float(losses) / steps
     took = time.perf_counter() - started

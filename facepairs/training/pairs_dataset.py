@@ -26,7 +26,7 @@ from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset, 
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.store import RecordStore
-from facepairs.support.validation import find_problem
+from facepairs.support.validation import check_value
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.schedule import epoch_blocks
@@ -106,15 +106,11 @@ def pairs_dataset(
             pairs of other photos, people or settings.
         NotEnough: There are too few people or photos.
     """
-    for problem in (
-        find_problem(split, Split, "split"),
-        find_problem(store, PairStore, "store"),
-        find_problem(pairs, Pairs | None, "pairs"),
-        find_problem(batch_size, BatchSize, "batch_size"),
-        find_problem(image_size, Side, "image_size"),
-    ):
-        if problem:
-            raise BadConfig(problem)
+    check_value("split", split, Split)
+    check_value("store", store, PairStore)
+    check_value("pairs", pairs, Pairs | None)
+    check_value("batch_size", batch_size, BatchSize)
+    check_value("image_size", image_size, Side)
     if (store == "tfrecord") != (cache is not None):
         raise BadConfig('a cache is given together with store="tfrecord"', "cache")
     if cache is not None and (split != "training" or distinct_people):

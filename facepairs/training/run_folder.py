@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.config import TrainConfig, from_table, load_config, read_table
+from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, is_temporary
@@ -132,24 +132,6 @@ def finished_run(out: Path, config: TrainConfig) -> Run | None:
     return run if done else None
 
 
-def resolve_config(
-    options: Mapping[str, Any], file: Path | None, out: Path | None, resume: bool
-) -> TrainConfig:
-    """Return the settings of a run: the options override the TOML file; see `settings_of_run`.
-
-    Raises:
-        BadConfig: A setting cannot be used; one of the file is named with it.
-        BadRun: There is no run to resume in `out`.
-    """
-    table = {**(read_table(file) if file else {}), **options}
-    try:
-        return settings_of_run(table, out, resume)
-    except BadConfig as error:
-        if file is None or not options.keys().isdisjoint(error.arguments):
-            raise
-        raise BadConfig(f"{file}: {error.message}") from None
-
-
 def settings_of_run(
     given: Mapping[str, Any],
     out: Path | None,
@@ -212,13 +194,6 @@ def check_place(out: Path, data: Path, resume: bool) -> None:
             "resume",
             "out",
         )
-
-
-def check_unlocked(out: Path) -> None:
-    """Raise BadRun if another process works on a run."""
-    if (out / LOCK).exists():
-        with held(out / LOCK, out):
-            pass
 
 
 class RunFolder:

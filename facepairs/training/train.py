@@ -14,14 +14,12 @@ from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig
 from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
 from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
 from facepairs.training.run_folder import (
     Run,
     check_place,
-    check_unlocked,
     finished_run,
     settings_of_run,
 )
@@ -85,8 +83,6 @@ def train(
         raise BadConfig("several workers need the run folder that they share", "out")
     place = given or Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
     check_place(place, folder, resume)
-    if cluster.workers == 1:  # several would disturb each other; the chief checks it later
-        check_unlocked(place)
     finished = finished_run(place, settings) if resume else None
     if finished:
         console.log(
@@ -94,7 +90,6 @@ def train(
             f"(for more: resume it with {2 * finished.epochs} epochs)"
         )
         return finished
-    require_room_to_train()
     index, plan, split = prepare(folder, settings)
     if few := describe_few_people(split):
         console.log(f"warning: {few}")

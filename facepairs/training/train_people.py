@@ -23,9 +23,8 @@ from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import photos_named
 from facepairs.support import console
 from facepairs.support.platform import keep_freed_memory
-from facepairs.support.words import counted
 from facepairs.training.distributed import DistributedContext, connect_devices
-from facepairs.training.fisher import delete_features, prepare_features
+from facepairs.training.fisher import prepare_features
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.loop import (
     EpochBoard,
@@ -83,8 +82,7 @@ def train_people(
         RunFolder(out, read_only=not context.is_chief) as run,
         stop_on_signal() as should_stop,
     ):
-        with context.chief_first():  # the others find what the chief has decoded
-            data = TrainingData.open(index, plan, split, config, store, out.parent)
+        data = TrainingData.open(index, plan, split, config, store)
         training = Training.build(data, run, context, started_s)
         run.begin(config)
         try:
@@ -96,7 +94,6 @@ def train_people(
         else:
             if context.is_chief:
                 bundle = write_trained_bundle(training, source)
-                delete_features(run.path)
         context.shutdown()
         result = _result(training, interrupted, bundle)
         if bundle:
@@ -156,12 +153,9 @@ def _train(
 
 
 def _describe_selection(training: Training) -> None:
-    """Say who chooses the epoch."""
-    config, split = training.data.config, training.data.split
-    if training.chooses_epoch:
-        people = counted(len(split.validation), "person", "people")
-        console.log(f"{people} set aside to choose the epoch")
-    elif config.validation_share and split.calibration.size:
+    """Say so where nobody chooses the epoch although somebody should."""
+    config = training.data.config
+    if config.validation_share and not training.chooses_epoch:
         or_start = ", or the start where it is no worse," if config.init else ""
         console.log(
             f"too few people to choose the best epoch: the last one{or_start} is kept whatever "

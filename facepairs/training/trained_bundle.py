@@ -20,9 +20,9 @@ from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
-from facepairs.training.features import FeatureStore
 from facepairs.training.fisher import fit_cohort
 from facepairs.training.run_folder import BUNDLE
 from facepairs.training.training import Training
@@ -47,7 +47,7 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
     console.log(f"exporting epoch {kept}" if kept else "exporting the start")
     return_freed_memory()  # what training held
     data, network = training.data, training.network_for_export()
-    if isinstance(network, FrozenBackboneNetwork) and isinstance(source, FeatureStore):
+    if isinstance(network, FrozenBackboneNetwork) and isinstance(source, MemoryStore):
         fit_cohort(network, source, data.index.first[data.split.training], data.config.seed)
     round_weights(network.head)
     model = network.inference_model()

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.findings import MAX_TURN_DEG, SEVERITIES, DatasetReport, Finding, make_finding
+from facepairs.data.findings import SEVERITIES, DatasetReport, Finding, make_finding
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
-from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.photo_record import PhotoRecord, face_problem
 from facepairs.images.photo import read_below
 from facepairs.support import console
@@ -80,16 +79,12 @@ def _facts_of(record: PhotoRecord) -> PhotoFacts:
     problem, reason = record.problem, record.reason
     if not problem:
         problem, reason = face_problem(record.found) or ("", "")
-    face = record.face
     return PhotoFacts(
         problem=problem,
         reason=reason,
         size_px=(record.width_px, record.height_px),
         digest=record.digest,
-        faces=len(record.found) if face else 0,
-        # A nose tip beside the eyes' middle by PROFILE_YAW: about MAX_TURN_DEG to the side.
-        turned=face is not None
-        and (abs(face.roll_deg) > MAX_TURN_DEG or abs(face.yaw) > PROFILE_YAW),
+        faces=len(record.found) if record.face else 0,
     )
 
 

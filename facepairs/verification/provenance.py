@@ -18,7 +18,7 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.checksum import file_sha256
-from facepairs.support.places import check_output_file, is_stream
+from facepairs.support.places import check_output_file
 from facepairs.support.validation import validate
 from facepairs.verification.loading import Model
 from facepairs.version import __version__
@@ -113,8 +113,7 @@ def provenance_path(scores: Path) -> Path:
 def check_scores_file(out: Path) -> None:
     """Check that scores and their provenance may be written, as `check_output_file` does."""
     check_output_file(out)
-    if not is_stream(out):
-        check_output_file(provenance_path(out), b'"scores_sha256"')
+    check_output_file(provenance_path(out), b'"scores_sha256"')
 
 
 @contextmanager
@@ -122,7 +121,7 @@ def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]
     """Open a scores file to write, as `atomic_file` does, and write its provenance afterwards.
 
     What lay beside an older file is removed first: a kill in between leaves scores of unknown
-    origin, never of a wrong one. What is written to standard output has no provenance.
+    origin, never of a wrong one.
 
     Raises:
         BadData: A file cannot be written or removed.
@@ -130,8 +129,6 @@ def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]
     check_scores_file(target)
     with atomic_file(target) as handle:
         yield handle
-        if is_stream(target):
-            return
         handle.flush()
         beside = provenance_path(target)
         try:

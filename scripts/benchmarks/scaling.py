@@ -14,7 +14,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -51,7 +50,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
     from facepairs.training.distributed import connect_devices
-    from facepairs.training.features import precompute
+    from facepairs.training.fisher import precompute
     from facepairs.training.step import TrainStep, create_optimizer
 
     context = connect_devices("auto")
@@ -69,20 +68,19 @@ def measure_worker(options: argparse.Namespace) -> Row:
     source: Store = store
     model: Trainable = network
     row: Row = {"pairs": options.pairs, "workers": context.workers}
-    with tempfile.TemporaryDirectory() as folder:
-        if isinstance(network, FrozenBackboneNetwork):
-            started = time.perf_counter()
-            features = precompute(network, store, len(index), Path(folder) / "features.npy")
-            row["precompute_s_per_image"] = (time.perf_counter() - started) / len(index)
-            source, model = features, network.feature_head()
-        step = TrainStep(model, source, 0, create_optimizer(model, context), context)
-        batch = options.pairs * context.workers
-        batches = _batches(index, source, context, batch, network.kind == "embedding")
-        row |= _time_steps(step, batches, options.steps)
-        weights = sum(int(v.value.shape.num_elements()) for v in model.trainable_variables)
-        row["gradient_bytes"] = 4 * weights
-        if context.workers > 1:
-            row |= _time_exchanges(step, next(iter(batches)), weights)
+    if isinstance(network, FrozenBackboneNetwork):
+        started = time.perf_counter()
+        features = precompute(network, store, len(index))
+        row["precompute_s_per_image"] = (time.perf_counter() - started) / len(index)
+        source, model = features, network.feature_head()
+    step = TrainStep(model, source, 0, create_optimizer(model, context), context)
+    batch = options.pairs * context.workers
+    batches = _batches(index, source, context, batch, network.kind == "embedding")
+    row |= _time_steps(step, batches, options.steps)
+    weights = sum(int(v.value.shape.num_elements()) for v in model.trainable_variables)
+    row["gradient_bytes"] = 4 * weights
+    if context.workers > 1:
+        row |= _time_exchanges(step, next(iter(batches)), weights)
     return row
 
 

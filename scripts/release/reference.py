@@ -13,14 +13,15 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
+from msgspec import inspect
 from python_reference import PYTHON_MARKER, with_python
 
 from facepairs.cli.main import EVERYWHERE, build_command
 from facepairs.config import TEMPLATE, TrainConfig
 from facepairs.server.routes import ERRORS, ROUTES, openapi
-from facepairs.support.validation import find_problem
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = sorted(FOLDER / f"{name}.md" for name in ("cli", "http", "python-api", "settings"))
@@ -43,10 +44,22 @@ def settings() -> str:
     for field in dataclasses.fields(TrainConfig):
         value = getattr(defaults, field.name)
         default = "" if value in (None, "") else f"`{json.dumps(value)}`"
-        # The words of the message that refuses a value.
-        allowed = find_problem(object(), kinds[field.name], "").partition("; use ")[2]
+        allowed = _allowed(kinds[field.name])
         rows.append(f"| `{field.name}` | {default} | {allowed} | {meanings[field.name]} |")
     return "\n".join(rows) + "\n"
+
+
+def _allowed(kind: Any) -> str:
+    """Return in words which values a type of a setting allows."""
+    info = inspect.type_info(kind)
+    if isinstance(info, inspect.UnionType):
+        return " or ".join(_allowed(one) for one in get_args(kind) if one is not NoneType)
+    if isinstance(info, inspect.LiteralType):
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    if isinstance(info, inspect.IntType | inspect.FloatType):
+        word = "a whole number" if isinstance(info, inspect.IntType) else "a number"
+        return f"{word} from {info.ge:g} to {info.le:g}"
+    return {inspect.StrType: "a text", inspect.BoolType: "true or false"}.get(type(info), "none")
 
 
 def _meanings() -> dict[str, str]:

@@ -136,15 +136,13 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
 
 
 @pytest.mark.parametrize(
-    ("failure", "raised", "message"),
+    ("failure", "message"),
     [
-        (OSError(errno.EMFILE, "Too many open files"), OSError, "open files"),
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), BrokenPipeError, "Broken pipe"),
-        (TimeoutError(errno.ETIMEDOUT, "late"), BadData, "^mem://bucket/photos: "),
-        (OSError(errno.EIO, "no route", "mem://x"), BadData, "^mem://x: "),
+        (TimeoutError(errno.ETIMEDOUT, "late"), "^mem://bucket/photos: "),
+        (OSError(errno.EIO, "no route", "mem://x"), "^mem://x: "),
     ],
-)  # fmt: skip
-def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, raised, message):
+)
+def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, message):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
     (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n")
 
@@ -152,7 +150,7 @@ def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, rai
         raise failure
 
     pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
-    with pytest.raises(raised, match=message), showing(progress=fail):
+    with pytest.raises(BadData, match=message), showing(progress=fail):
         score_list_at(verifier, pairs, out, operating_point(verifier.bundle), remote)
 
 

@@ -31,7 +31,7 @@ def photos(tmp_path: Path):
 
 
 def build(data, out):
-    build_cache_at(str(data), str(out), CONFIG, 40, "jpeg", 2)
+    build_cache_at(str(data), str(out), CONFIG, 40)
 
 
 def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
@@ -56,7 +56,7 @@ def test_a_runner_keeps_nothing(photos, tmp_path_factory, monkeypatch):
     place = tmp_path_factory.mktemp("place")
     out, kept = place / "cache", place / "photos.sqlite"
     monkeypatch.setenv(PHOTO_CACHE, str(kept))
-    build_cache_at(str(photos), str(out), CONFIG, 40, "jpeg", 2, runner="DirectRunner")
+    build_cache_at(str(photos), str(out), CONFIG, 40, runner="DirectRunner")
     assert (out / MANIFEST).exists()
     assert not kept.exists()
 

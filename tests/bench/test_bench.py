@@ -168,7 +168,7 @@ def test_select_rows() -> None:
     assert select_rows(None) == ROWS
     assert tuple(ROWS) == get_args(BenchRow)
     assert list(select_rows("files, pil,files")) == ["files", "pil"]
-    for names in ("pil,tfrecrd-raw", " ,"):
+    for names in ("pil,tfrecrd", " ,"):
         with pytest.raises(BadConfig):
             select_rows(names)
 

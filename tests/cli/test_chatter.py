@@ -11,7 +11,6 @@ OWN = (
     "note: ",
     "epoch ",
     "store: ",
-    "all crops are kept in ",
     "too few people to choose the best epoch: ",
     "exporting",
     "written: ",

@@ -23,7 +23,6 @@ def limited(number, value):
         MemoryError(),
         OSError(errno.ENOSPC, "full", "/x"),
         OSError(errno.EMFILE, "too many"),
-        ImportError("a.so: failed to map segment from shared object"),
         FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []"),
     ],
 )
@@ -43,17 +42,17 @@ def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
 @pytest.mark.parametrize("words", [(), ("--json",), ("--quiet",)])
 def test_a_bug_has_a_traceback_and_an_exit_code_of_its_own(monkeypatch, words):
     def raising(names):
-        raise OSError(errno.EINVAL, "no shortage")
+        raise RuntimeError("no shortage")
 
     monkeypatch.setattr(cli, "build_app", raising)
     done = in_process("info", *words, check=70)
     lines = done.stderr.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
-    assert "OSError: [Errno 22] no shortage" in lines
+    assert "RuntimeError: no shortage" in lines
     if words == ("--json",):
         assert json.loads(done.stdout)["error"]["kind"] == "bug"
     else:
-        assert "this is a bug in facepairs (OSError)" in lines[-1]
+        assert "this is a bug in facepairs (RuntimeError)" in lines[-1]
         assert done.stdout == ""
 
 
@@ -86,11 +85,3 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path, words):
     else:
         assert err == "facepairs: error: interrupted\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_training_does_not_begin_where_tensorflow_would_abort(many_faces, tmp_path):
-    run = tmp_path / "run"
-    done = facepairs("train", many_faces, "--out", run, check=2,
-                     preexec_fn=limited(resource.RLIMIT_AS, 2 << 30))  # fmt: skip
-    assert done.stderr.splitlines()[-1].startswith("facepairs: error: out of memory; free some")
-    assert not run.exists()

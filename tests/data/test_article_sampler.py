@@ -14,12 +14,6 @@ def block(size=20_000, seed=1, kind=ArticleSamplerForComparison):
     return kind(FIRST, range(len(COUNTS)), seed).block(0, 0, size)
 
 
-def test_labels_are_right():
-    pairs = block()
-    assert np.array_equal(OWNER[pairs.left] == OWNER[pairs.right], pairs.genuine)
-    assert pairs.genuine.mean() == pytest.approx(0.5, abs=0.015)
-
-
 def test_images_are_paired_with_themselves_as_often_as_chance():
     pairs = block()
     itself = (pairs.left == pairs.right)[pairs.genuine]

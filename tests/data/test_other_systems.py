@@ -16,7 +16,6 @@ from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file
 from facepairs.data.pairs import read_pairs_csv
 from facepairs.evaluation.scores import match_pairs, read_scores
-from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
 from facepairs.verification.ranking import rank_folder
 from facepairs.verification.score_list import local_photos, score_list
@@ -51,7 +50,6 @@ LISTS = {
     "capitals": " Left , RIGHT ,Genuine\nAnn/1.jpg, Ann/2.jpg, 1\n",
     "semicolons": "left;right;genuine\nAnn/1.jpg;Ann/2.jpg;1\n",
     "tabs": "left\tright\tgenuine\nAnn/1.jpg\tAnn/2.jpg\t1\n",
-    "excel, utf-16": "left\tright\tgenuine\r\nAnn\\1.jpg\tAnn/2.jpg\tTRUE\r\n",
     "bars": "left|right|genuine\nAnn/1.jpg|Ann/2.jpg|1\n",
     "quotes": 'left;right;genuine\n"Ann/1.jpg";"Ann/2.jpg";"1"\n',
     "composed": f"left,right,genuine\n{NFC}/{NFC}.jpg,{NFC} B/{NFC}.jpg,0.0\n",
@@ -62,7 +60,7 @@ LISTS = {
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_of_pairs(photos, verifier, tmp_path, name):
     path = tmp_path / "pairs.csv"
-    path.write_bytes(LISTS[name].encode("utf-16" if "utf-16" in name else "utf-8"))
+    path.write_bytes(LISTS[name].encode())
     pairs = read_pairs_csv(path, FaceIndex.scan(photos))
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"
@@ -159,10 +157,5 @@ def test_leftovers_of_systems_are_neither_people_nor_photos(photos, verifier, tm
     save(tmp_path / "@ann" / "1.jpg")
     index = FaceIndex.scan(tmp_path)
     assert (list(index.people), len(index), index.skipped) == (["@ann", "Ann"], 2, ())
-    assert len(index.leftovers) == len(LEFTOVERS) + 5
-    assert index.without([0]).leftovers == index.leftovers
-    report = check_dataset(tmp_path)
-    (found,) = [one for one in report.findings if one.kind == "leftover"]
-    assert (found.severity, len(found.paths)) == ("note", len(LEFTOVERS) + 5)
     ranking = rank_folder(verifier, photos / "Ann" / "2.jpg", tmp_path)
     assert {one.path for one in ranking.compared} == {"Ann/1.jpg", "@ann/1.jpg"}

@@ -30,20 +30,3 @@ def test_with_maps_each_image_has_its_own_square():
     assert swapped.plain.tolist() == [False, True, False]
     assert np.array_equal(swapped.crop(open_photo(data), 1), plan.crop(open_photo(data), 0))
     assert CropPlan(SPEC, PLAIN).take(np.array([1])).to_crop is None
-
-
-def test_the_digest_changes_with_what_decides_the_crops():
-    plan = CropPlan(SPEC, PLAIN, MAPS, "landmarks-5")
-    others = [
-        CropPlan(SPEC, PLAIN),
-        CropPlan(CropSpec(250, 111), PLAIN, MAPS, "landmarks-5"),
-        CropPlan(CropSpec(251, 112), PLAIN, MAPS, "landmarks-5"),
-        CropPlan(SPEC, PLAIN, MAPS, "landmarks-6"),
-        CropPlan(SPEC, PLAIN, MAPS + np.array([0, 0, 0.01]), "landmarks-5"),
-        CropPlan(SPEC, PLAIN, MAPS + np.array([1e-4, 0, 0]), "landmarks-5"),
-        plan.take(np.array([1, 0])),
-    ]
-    assert len({plan.digest, *(other.digest for other in others)}) == 8
-    same = CropPlan(CropSpec(250, 112), PLAIN[::-1], MAPS + 1e-10, "landmarks-5")
-    assert same.digest == plan.digest
-    assert CropPlan(SPEC, PLAIN).digest == CropPlan(SPEC, PLAIN[:1]).digest

@@ -22,12 +22,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> FaceIndex:
 
 
 @pytest.fixture(scope="session")
-def caches(index: FaceIndex, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("caches")
-    return {kind: build(root / kind, index, encoding=kind) for kind in ("jpeg", "raw")}
+def built(index: FaceIndex, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that no test changes."""
+    return build(tmp_path_factory.mktemp("caches") / "cache", index)
 
 
 @pytest.fixture
-def cache(caches: dict[str, Path], tmp_path: Path) -> Path:
+def cache(built: Path, tmp_path: Path) -> Path:
     """A copy to damage."""
-    return Path(shutil.copytree(caches["jpeg"], tmp_path / "cache"))
+    return Path(shutil.copytree(built, tmp_path / "cache"))

@@ -127,7 +127,7 @@ def train_job(base: Path, name: str, model: str, store: str) -> Job:
     def content(place: Path) -> object:
         return saved_digest(place / "run"), promises(place / "run/bundle")
 
-    return Job(name, ("run", "store-*.npy"), words, is_complete, content)
+    return Job(name, ("run",), words, is_complete, content)
 
 
 def cache_job(base: Path) -> Job:
@@ -163,7 +163,7 @@ def calibrate_job(base: Path) -> Job:
 
 def crossval_job(base: Path) -> Job:
     """Two folds; their scores and thresholds must be the same."""
-    same = ("crossval", base / "sets", "--lists", base / "lists", "--folds", "1-2",
+    same = ("crossval", base / "sets", "--lists", base / "lists", "--fold", "1", "--fold", "2",
             "--config", base / "view2.toml")  # fmt: skip
 
     def words(place: Path) -> tuple[object, ...]:
@@ -185,7 +185,7 @@ def crossval_job(base: Path) -> Job:
         records = map(read_json, sorted(place.rglob("fold-*/*.csv.json")))
         return [[record[name] for name in FOLD_KEYS] for record in records]
 
-    return Job("crossval", ("view2", "store-*.npy"), words, is_complete, content)
+    return Job("crossval", ("view2",), words, is_complete, content)
 
 
 def score_job(base: Path) -> Job:

@@ -28,11 +28,10 @@ LATE, LATEST = 0.85, 1.1  # shares of an undisturbed run: about where the output
 STOPPED = {signal.SIGKILL: -9, signal.SIGINT: 130}  # exit codes
 
 
-def count_litter(place: Path, scratch: Path) -> int:
-    """Count files that should not be left: temporary files and locks, anything in `scratch`."""
+def count_litter(place: Path) -> int:
+    """Count files that should not be left beside an output: temporary files and locks."""
     names = [path.name for path in place.rglob("*")]
-    beside = sum(is_temporary(name) or name.endswith((".lock", ".part")) for name in names)
-    return beside + sum(1 for _ in scratch.iterdir())
+    return sum(is_temporary(name) or name.endswith((".lock", ".part")) for name in names)
 
 
 def run_undisturbed(job: Job, folder: Path) -> tuple[float, object]:
@@ -67,7 +66,7 @@ def stop_once(
     except Exception as error:  # noqa: BLE001 - any error of reading the output is the finding
         return row | {"problem": f"half-written: {error!r}"}
     ended = run(job.work(place), scratch)
-    row["litter"] = count_litter(place, scratch)
+    row["litter"] = count_litter(place)
     if ended.code or not job.is_complete(place):
         return row | {"problem": f"rerun: exit {ended.code}: {ended.stderr[-800:]}"}
     if (result := job.content(place)) != expected:

@@ -1,6 +1,5 @@
 """The package imports and its core works where modules and calls of Linux are missing."""
 
-import os
 import subprocess
 import sys
 import time
@@ -39,9 +38,9 @@ from facepairs import Verifier
 from facepairs.verification.dataset_check import check_dataset
 from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.lock import held
-from facepairs.support.machine import describe, require_room_to_train
+from facepairs.support.machine import describe
 from facepairs.support.platform import cores, keep_freed_memory, return_freed_memory
-require_room_to_train(), keep_freed_memory(), return_freed_memory()
+keep_freed_memory(), return_freed_memory()
 assert describe()["cores"] == cores() >= 1
 with held(Path("lock"), Path("what")), atomic_folder(Path("out")) as out:
     with atomic_file(out / "file") as handle:
@@ -99,12 +98,6 @@ def test_no_module_but_platform_names_calls_of_one_system():
         if path.name != "platform.py":
             text = path.read_text("utf-8")
             assert [word for word in words if word in text] == [], path
-
-
-def test_reserved_space_is_there(tmp_path):
-    with open(tmp_path / "file", "wb") as handle:
-        platform.reserve_space(handle.fileno(), 10_000)
-    assert (tmp_path / "file").stat().st_size == (10_000 if hasattr(os, "posix_fallocate") else 0)
 
 
 def test_a_process_is_killed_with_its_children():

@@ -93,7 +93,7 @@ def test_a_stopped_cross_validation_goes_on_within_its_fold(many_faces, tmp_path
     file = tmp_path / "view2.toml"
     file.write_text(f'model = "siamese-conv"\n{SHORT}')
     begin = ("crossval", many_faces, "--lists", tmp_path / "lists", "--config", file)
-    begin += ("--folds", "1-2", "--out")
+    begin += ("--fold", 1, "--fold", 2, "--out")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     in_process(*begin, whole, check=0)
     words = (*begin, stopped)

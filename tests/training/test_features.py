@@ -1,4 +1,4 @@
-"""Precomputed features are those of the backbone, in memory, in a file and across processes."""
+"""Precomputed features are those of the backbone, also across processes."""
 
 import re
 import shutil
@@ -11,14 +11,14 @@ import tensorflow as tf
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadData, BadImage
+from facepairs.errors import BadImage, NotEnough
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.console import showing
-from facepairs.training import features
+from facepairs.training import fisher
 from facepairs.training.cluster import Cluster
 from facepairs.training.distributed import DistributedContext
-from facepairs.training.features import precompute
+from facepairs.training.fisher import precompute
 
 
 class MeanColour:
@@ -46,47 +46,29 @@ def expected(index, images):
     return MeanColour().features(images.gather(tf.range(len(index)))).numpy()
 
 
-def build(index, images, path, **options):
-    return precompute(MeanColour(), images, len(index), path, **options)
+def build(index, images, **options):
+    return precompute(MeanColour(), images, len(index), **options)
 
 
-@pytest.fixture
-def no_memory(monkeypatch):
-    monkeypatch.setattr(features, "SHARE_OF_FREE_MEMORY", 0)
-
-
-def test_features_in_memory_are_those_of_every_image(index, images, expected, tmp_path):
+def test_features_in_memory_are_those_of_every_image(index, images, expected):
     calls = []
     with showing(progress=lambda _: lambda *counts: calls.append(counts)):
-        store = build(index, images, tmp_path / "v.npy")
-    assert not list(tmp_path.iterdir())
-    assert np.array_equal(store.vectors, expected)
+        store = build(index, images)
+    assert np.array_equal(store.rows, expected)
     assert np.array_equal(store.gather(tf.constant([3, 90, 3])), expected[[3, 90, 3]])
     assert calls == [(64, 96), (96, 96)]
 
 
-def test_features_from_the_files_store_are_the_same(index, expected, tmp_path):
-    store = build(index, FileStore(index, whole_plan(index, 64)), tmp_path / "v.npy")
-    assert np.array_equal(store.vectors, expected)
+def test_features_from_the_files_store_are_the_same(index, expected):
+    store = build(index, FileStore(index, whole_plan(index, 64)))
+    assert np.array_equal(store.rows, expected)
 
 
-def test_without_memory_features_are_in_a_file_that_is_reused(
-    index, images, expected, tmp_path, no_memory
-):
-    path = tmp_path / "v.npy"
-    assert np.array_equal(build(index, images, path).vectors, expected)
-    assert np.array_equal(np.load(path), expected)
-    before = path.stat().st_mtime_ns
-    assert np.array_equal(build(index, images, path).vectors, expected)
-    assert path.stat().st_mtime_ns == before
-    np.save(path, expected[:-1])  # another shape
-    assert np.array_equal(build(index, images, path).vectors, expected)
-
-
-def test_the_error_names_a_folder_that_cannot_be_created(index, images, tmp_path, no_memory):
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(BadData):
-        build(index, images, tmp_path / "file" / "v.npy")
+def test_features_that_exceed_the_memory_are_refused(index, images):
+    backbone = MeanColour()
+    backbone.feature_count = 10**12
+    with pytest.raises(NotEnough):
+        precompute(backbone, images, len(index))
 
 
 def test_the_error_names_an_undecodable_image(faces, tmp_path):
@@ -95,7 +77,7 @@ def test_the_error_names_an_undecodable_image(faces, tmp_path):
     store = FileStore(index, whole_plan(index, 64))
     index.path(70).write_bytes(b"damaged since it was inspected")
     with pytest.raises(BadImage, match=re.escape(index.name(70))):
-        build(index, store, tmp_path / "v.npy")
+        build(index, store)
 
 
 class Worker(DistributedContext):
@@ -132,36 +114,21 @@ class Exchange:
 
 @pytest.mark.parametrize(("batch", "count"), [(64, 2), (64, 3), (20, 2), (16, 4)])
 def test_processes_that_share_the_work_get_the_features_of_one_process(
-    index, images, expected, tmp_path, monkeypatch, batch, count
+    index, images, expected, monkeypatch, batch, count
 ):
-    monkeypatch.setattr(features, "BATCH", batch)
+    monkeypatch.setattr(fisher, "BATCH_SIZE", batch)
     exchange, rounds = Exchange(count), [0] * count
 
     def one(number):
         def count_round():
             rounds[number] += 1
 
-        path, context = tmp_path / f"{number}.npy", exchange.worker(number)
-        return build(index, images, path, context=context, after_round=count_round)
+        return build(index, images, context=exchange.worker(number), after_round=count_round)
 
     with ThreadPoolExecutor(count) as pool:
         for store in pool.map(one, range(count)):
-            assert np.array_equal(store.vectors, expected)
+            assert np.array_equal(store.rows, expected)
     computed = np.concatenate(exchange.rows)
     assert computed[: len(index)].tolist() == [1] * len(index)  # by exactly one process
     assert not computed[len(index) :].any()
     assert rounds == [-(-96 // (batch * count))] * count
-
-
-def test_processes_share_features_that_exceed_the_memory(
-    index, images, expected, tmp_path, no_memory
-):
-    exchange = Exchange(2)
-
-    def one(number):
-        path = tmp_path / str(number) / "v.npy"
-        return build(index, images, path, context=exchange.worker(number))
-
-    with ThreadPoolExecutor(2) as pool:
-        for store in pool.map(one, range(2)):
-            assert np.array_equal(store.vectors, expected)

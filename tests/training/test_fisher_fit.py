@@ -9,10 +9,10 @@ from facepairs.models.build import build_network
 from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training import fisher
-from facepairs.training.features import precompute
 from facepairs.training.fisher import (
     fit_cohort,
     fit_mixture,
+    precompute,
     start_projection,
 )
 
@@ -74,15 +74,15 @@ def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
 
 
 @pytest.fixture(scope="module")
-def vectors(store, network, tmp_path_factory):
-    return precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
+def vectors(store, network):
+    return precompute(network, store, 48)
 
 
 def test_features_of_every_image_and_of_its_mirror_image(store, network, vectors):
-    assert len(vectors.vectors) == 48
+    assert len(vectors.rows) == 48
     some = np.int32([0, 21, 47])
     described = np.asarray(network.features(store.gather(some)), np.float32)
-    assert np.abs(vectors.vectors[some] - described).max() < 2e-3  # batches differ by rounding
+    assert np.abs(vectors.rows[some] - described).max() < 2e-3  # batches differ by rounding
     mirrored = np.asarray(network.features(store.gather(some)[:, :, ::-1]), np.float32)
     turned = np.asarray(network.head.get_layer(MIRROR)(described))
     np.testing.assert_allclose(turned, mirrored, rtol=0, atol=2e-3)
@@ -93,7 +93,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
     images = np.arange(36)
     start_projection(network, vectors, images, seed=0)
     project = network.head.get_layer(PROJECTOR)
-    at = np.asarray(project(np.asarray(vectors.vectors[images], np.float32)))
+    at = np.asarray(project(np.asarray(vectors.rows[images], np.float32)))
     assert at.shape == (36, fisher.DIMENSIONS)
     assert np.linalg.norm(at, axis=1) == pytest.approx(1, abs=1e-5)
     cosines = at @ at.T - np.eye(36)
@@ -101,11 +101,11 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 
 
 @pytest.fixture(scope="module")
-def several(store, tmp_path_factory):
+def several(store):
     """A network of two members with a cohort of five, and the features of all images."""
     network = build_network("siamese", 96, 96, augment=1.0, members=("face", "eyes"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
-    features = precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
+    features = precompute(network, store, 48)
     start_projection(network, features, np.arange(36), seed=0)
     return network, features
 
@@ -116,7 +116,7 @@ def test_every_member_has_its_own_mixture_and_projection(several, network):
         assert np.array_equal(own, other)  # the first one sees the whole image
     assert not np.array_equal(first.get_weights()[0], second.get_weights()[0])
     project = several[0].head.get_layer(PROJECTOR)
-    at = np.asarray(project(np.asarray(several[1].vectors[:36], np.float32)))
+    at = np.asarray(project(np.asarray(several[1].rows[:36], np.float32)))
     for member in np.split(at, 2, axis=1):
         assert np.linalg.norm(member, axis=1) == pytest.approx(2**-0.5, abs=1e-5)
         assert np.abs(2 * member @ member.T - np.eye(36)).mean() < 0.2
@@ -129,7 +129,7 @@ def test_the_cohort_needs_enough_people(several):
     assert not np.asarray(layer.cohort).any()
     fit_cohort(network, features, np.arange(20), seed=0)
     assert np.linalg.norm(layer.cohort, axis=0) == pytest.approx(1, abs=1e-5)
-    cosines = np.asarray(network.feature_head().embeddings(features.vectors[:20]))
+    cosines = np.asarray(network.feature_head().embeddings(features.rows[:20]))
     assert cosines[:, -1].std() > 0
     assert cosines.shape == (20, 257)
 

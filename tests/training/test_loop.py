@@ -13,7 +13,6 @@ from facepairs.bundles.identities import Identities
 from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training import loop
 from facepairs.training.distributed import SINGLE_DEVICE
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.people import prepare
@@ -93,16 +92,13 @@ def whole(data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("loss", ["in-batch", pytest.param("arcface", marks=pytest.mark.slow)])
-def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
-    data, whole, tmp_path, monkeypatch, loss
-):
+def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(data, whole, tmp_path, loss):
     if loss != "in-batch":
         whole = build(data, tmp_path / "whole", loss=loss)
         before = [np.asarray(v).copy() for v in whole.network.objective.variables]
         train(whole)
         for variable, start in zip(whole.network.objective.variables, before, strict=True):
             assert not np.array_equal(np.asarray(variable), start)
-    monkeypatch.setattr(loop, "FINISH_WITHIN_S", 0.0)
     stop = Steps(STEPS + 2)  # in the second epoch
     with pytest.raises(TrainingInterrupted):
         train(build(data, tmp_path / "run", loss=loss), stop, stop)
@@ -114,14 +110,6 @@ def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
     assert values(resumed) == values(whole)
     assert [one.loss for one in resumed.history] == [one.loss for one in whole.history]
     assert build(data, tmp_path / "run", loss=loss).epochs_done == EPOCHS
-
-
-def test_an_epoch_that_ends_soon_is_finished_before_a_stop(data, tmp_path):
-    stop = Steps(STEPS - 1)
-    with pytest.raises(TrainingInterrupted):
-        train(build(data, tmp_path / "run"), stop, stop)
-    assert stop.done == STEPS
-    assert build(data, tmp_path / "run").epochs_done == 1
 
 
 def test_a_callback_can_end_a_training(data, tmp_path):

@@ -36,25 +36,3 @@ def test_a_folder_that_holds_anything_is_refused_without_resume(tmp_path, name):
     check_place(out, faces, resume=True)
     with pytest.raises(BadConfig):
         check_place(faces / "run", faces, resume=False)
-
-
-def test_a_folder_in_use_is_refused_with_the_process_number(tmp_path):
-    held = (
-        "import sys; from pathlib import Path\n"
-        "from facepairs.training.run_folder import RunFolder\n"
-        "with RunFolder(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
-    )
-    first = subprocess.Popen(
-        [sys.executable, "-c", held, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert first.stdout is not None
-    assert first.stdout.readline() == b"held\n"
-    with (
-        pytest.raises(BadRun, match=f"in use by process {first.pid}; wait"),
-        RunFolder(tmp_path),
-    ):
-        pass
-    first.kill()
-    first.communicate()
-    with RunFolder(tmp_path):
-        pass

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from facepairs.cli.shared.quiet import quiet
-from facepairs.errors import SHORTAGES, FacepairsError, TooSmallFace, one_line
+from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -17,9 +17,6 @@ LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with 
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
-LIBRARY_OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory")
-NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
-NO_TEMPORARY_FOLDER = "No usable temporary directory"  # Python's message
 OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
 
 
@@ -103,20 +100,14 @@ def percent(share: float | None) -> str:
     return "unknown, too few pairs" if share is None else f"{100 * share:.3g} %"
 
 
-def describe_shortage(error: Exception) -> str:
-    """Return what the machine has run out of, or "" for any other error."""
-    library = isinstance(error, ImportError) and any(
-        text in str(error) for text in LIBRARY_OUT_OF_MEMORY
-    )
-    tensorflow = type(error).__name__ == TENSORFLOW_OUT_OF_MEMORY
-    if library or tensorflow or isinstance(error, MemoryError):
+def describe_failure(error: Exception) -> str:
+    """Return what the system refused or ran out of, or "" for any other error."""
+    if isinstance(error, MemoryError) or type(error).__name__ == TENSORFLOW_OUT_OF_MEMORY:
         return OUT_OF_MEMORY
-    if isinstance(error, FileNotFoundError) and NO_TEMPORARY_FOLDER in str(error):
-        return NO_PLACE
-    if isinstance(error, OSError) and error.errno in SHORTAGES:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}; {SHORTAGES[error.errno]}"
-    return ""
+    if not isinstance(error, OSError):
+        return ""
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}; choose another place, free space or raise the limit"
 
 
 def report_error(error: FacepairsError, flags: Mapping[str, str], as_json: bool) -> int:
@@ -130,6 +121,8 @@ def report_error(error: FacepairsError, flags: Mapping[str, str], as_json: bool)
     has_settings = "config" in flags  # what is no option may be a setting of that file
     names = (flags.get(name, name) for name in error.arguments if name in flags or has_settings)
     print_error(error.kind, error.with_names(names), as_json)
+    if isinstance(error, LostWorker):
+        return LOST_WORKER
     return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
 
 

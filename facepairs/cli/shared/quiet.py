@@ -3,12 +3,9 @@
 They warn through Python, log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
 """
 
-import contextlib
-import io
 import os
 import sys
 import warnings
-from typing import Any
 
 # Environment variables, so that child processes see them.
 VERBOSE, QUIET = "FACEPAIRS_VERBOSE", "FACEPAIRS_QUIET"
@@ -24,32 +21,11 @@ def verbose() -> bool:
     return os.environ.get(VERBOSE, "") not in ("", "0") and not quiet()
 
 
-class _Stderr(io.FileIO):
-    """A stderr that may be full or gone: what cannot be written there changes no exit code."""
-
-    def write(self, data: Any) -> int:
-        try:
-            return super().write(data)
-        except OSError:
-            return len(data)
-
-
-def open_streams() -> None:
-    """Let a standard stream that is closed read and write nothing; no file gets its number."""
-    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(null)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "rw"[number > 0], closefd=False))  # noqa: SIM115
-
-
 def silence_libraries() -> None:
     """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
     import logging  # `--help` does not need it
 
-    with contextlib.suppress(OSError):
-        _separate_stderr()
+    _separate_stderr()
     if verbose():
         warnings.simplefilter("default")
         logging.basicConfig(level=logging.INFO)
@@ -67,23 +43,18 @@ def _separate_stderr() -> None:
     import faulthandler
 
     stderr = sys.stderr
-    if stderr is not sys.__stderr__ or not isinstance(stderr, io.TextIOWrapper):
-        return  # closed, or replaced by the caller
-    own = _Stderr(os.dup(2), "w")
+    if stderr is not sys.__stderr__ or stderr is None:
+        return  # replaced by the caller, or closed
+    own = os.dup(2)
     if not verbose():
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 2)
         os.close(null)
-    sys.stderr = io.TextIOWrapper(
-        own, stderr.encoding, stderr.errors, line_buffering=True, write_through=True
-    )
+    sys.stderr = open(own, "w", 1, stderr.encoding, stderr.errors)  # noqa: SIM115
     faulthandler.enable(sys.stderr)
 
 
 def quiet_tensorflow() -> None:
     """Set the environment variables of TensorFlow and Keras; call it before their import."""
-    from facepairs.support.atomic import own_temporaries
-
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if verbose() else "3")
     os.environ["KERAS_BACKEND"] = "tensorflow"
-    own_temporaries()

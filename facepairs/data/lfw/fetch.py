@@ -1,7 +1,5 @@
 """Fetch Labeled Faces in the Wild: images and official lists, checked before they are used.
 
-An interrupted transfer resumes where it stopped (RFC 9110, section 14).
-
 References:
     Huang, Ramesh, Berg, Learned-Miller, "Labeled Faces in the Wild", UMass Amherst TR 07-49, 2007.
     Huang, Mattar, Lee, Learned-Miller, "Learning to Align from Scratch", NIPS 2012.
@@ -12,10 +10,8 @@ import hashlib
 import http.client
 import json
 import shutil
-import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from http import HTTPStatus
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,11 +20,9 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.unpack import unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support import console
-from facepairs.support.atomic import atomic_folder, sweep
+from facepairs.support.atomic import atomic_folder, temporary_beside
 from facepairs.support.checksum import file_sha256
-from facepairs.support.lock import held
 
-LOCK = ".fetch.lock"
 TIMEOUT_S = 30.0
 MAX_BYTES = 2 * 2**30
 CHUNK_BYTES = 2**18
@@ -62,9 +56,8 @@ def fetch_lfw(
 ) -> Path:
     """Download the official lists and the deep-funneled images.
 
-    Files that are there and complete are not downloaded again, and an interrupted transfer resumes.
-    An archive that the user has put into `out` is used and stays, right or wrong; a downloaded one
-    is removed.
+    Files that are there and complete are not downloaded again. An archive that the user has put
+    into `out` is used and stays, right or wrong.
 
     Args:
         out: The output folder. It gets `pairs.txt`, the five other lists, and
@@ -76,47 +69,23 @@ def fetch_lfw(
         The folder of the images.
 
     Raises:
-        BadTransfer: A transfer failed, a checksum differs, `out` cannot be written, the folder of
-            the images holds something else, or another process downloads into `out`.
+        BadTransfer: A transfer failed, a checksum differs, or a list or the folder of the images
+            holds something else.
+        BadData: `out` cannot be written.
     """
+    fetch_lists(out, lists)
     archive = out / images.file
-    folder, part = archive.with_suffix(""), archive.with_name(f"{archive.name}.part")
-    with _writing(out):
-        for remote in lists:
-            _fetch_list(remote, out / remote.file)
-        if not _is_complete(folder, images.sha256):
-            if archive.is_file():
-                _unpack(archive, folder, images)
-            else:
-                download(images.url, part)
-                try:
-                    _unpack(part, folder, images)
-                except BadTransfer:
-                    part.unlink()
-                    raise
-        part.unlink(missing_ok=True)
-        sweep(folder)  # what a killed process has unpacked in part
+    folder = archive.with_suffix("")
+    if not _is_complete(folder, images.sha256):
+        with atomic_folder(folder) as temporary:
+            _unpack_images(archive, images, temporary)
     return folder
 
 
 def fetch_lists(out: Path, lists: Sequence[RemoteFile] = LISTS) -> None:
     """Download the official lists alone, as `fetch_lfw` does."""
-    with _writing(out):
-        for remote in lists:
-            _fetch_list(remote, out / remote.file)
-
-
-@contextlib.contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """Hold the lock of an output folder; turn an OSError into BadTransfer."""
-    try:
-        with held(out / LOCK, out, BadTransfer):
-            yield
-    except OSError as error:
-        place = error.filename or out
-        raise BadTransfer(
-            f"cannot write {place}: {error.strerror}; free space or choose another folder"
-        ) from None
+    for remote in lists:
+        _fetch_list(remote, out / remote.file)
 
 
 def content_sha256(folder: Path) -> str:
@@ -143,15 +112,14 @@ def content_sha256(folder: Path) -> str:
 def _fetch_list(remote: RemoteFile, target: Path) -> None:
     """Download a list unless it is there, and check it."""
     if target.exists():
-        if file_sha256(target) != remote.sha256:
+        if not target.is_file() or file_sha256(target) != remote.sha256:
             raise BadTransfer(f"{target}: exists and is not the published file; move it away")
         return
-    part = download(remote.url, target.with_name(f"{target.name}.part"))
-    sha256 = file_sha256(part)
-    if sha256 != remote.sha256:
-        part.unlink()
-        raise _wrong_content(remote, sha256)
-    part.replace(target)
+    with temporary_beside(target) as temporary:
+        download(remote.url, temporary)
+        sha256 = file_sha256(temporary)
+        if sha256 != remote.sha256:
+            raise _wrong_content(remote, sha256)
 
 
 def _wrong_content(remote: RemoteFile, sha256: str) -> BadTransfer:
@@ -174,101 +142,55 @@ def _is_complete(folder: Path, sha256: str) -> bool:
     )
 
 
-def _unpack(path: Path, folder: Path, images: RemoteFile) -> None:
-    """Unpack an archive and check its content; `folder` appears whole or not at all."""
-    try:
-        with atomic_folder(folder) as temporary:
-            content = temporary / ".archive"
-            content.mkdir()
-            unpack(path, content)
-            people = find_people(content)
-            if people is None:
-                raise BadTransfer(f"{path.name}: holds no Person_Name/photo.jpg; try again")
-            for entry in list(people.iterdir()):
-                entry.rename(temporary / entry.name)
-            shutil.rmtree(content)
-            sha256 = content_sha256(temporary)
-            if sha256 != images.sha256:
-                raise _wrong_content(images, sha256)
-    except BadData as error:  # the folder cannot be written
-        raise BadTransfer(str(error)) from None
+def _unpack_images(archive: Path, images: RemoteFile, folder: Path) -> None:
+    """Unpack the archive that is there, or else a downloaded one, and check its content."""
+    content = folder / ".archive"
+    content.mkdir()
+    if archive.is_file():
+        unpack(archive, content)
+    else:
+        downloaded = folder / archive.name
+        download(images.url, downloaded)
+        unpack(downloaded, content)
+        downloaded.unlink()
+    people = find_people(content)
+    if people is None:
+        raise BadTransfer(f"{archive.name}: holds no Person_Name/photo.jpg; try again")
+    for entry in list(people.iterdir()):
+        entry.rename(folder / entry.name)
+    shutil.rmtree(content)
+    sha256 = content_sha256(folder)
+    if sha256 != images.sha256:
+        raise _wrong_content(images, sha256)
 
 
-def download(url: str, part: Path) -> Path:
-    """Download a file, resuming an earlier transfer; its content is not checked.
+def download(url: str, target: Path) -> None:
+    """Download a file; its content is not checked.
 
     Args:
         url: An http or https address.
-        part: Where it is written; what an earlier transfer has left there is continued.
-
-    Returns:
-        The path of the complete file, `part`.
+        target: Where it is written.
 
     Raises:
-        BadTransfer: The server refuses or offers more than MAX_BYTES, or the connection broke. What
-            was received is kept.
-        OSError: The file cannot be written.
+        BadTransfer: The server refuses or offers more than MAX_BYTES, the connection broke, or the
+            file cannot be written.
     """
-    size = part.stat().st_size if part.exists() else 0
-    try:
-        response = _request(url, size)
-    except urllib.error.HTTPError as error:
-        with error:
-            if not size or error.code != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                answer = f"the server answered {error.code} {error.reason}"
-                raise BadTransfer(f"{url}: {answer}; try later, or check the address") from None
-            if error.headers.get("Content-Range") == f"bytes */{size}":
-                return part  # nothing is missing
-        part.unlink()  # the file on the server has changed
-        return download(url, part)
-    except (OSError, http.client.HTTPException) as error:
-        raise _broken(url, error, size) from None
-    with response:
-        if response.status != HTTPStatus.PARTIAL_CONTENT:
-            size = 0
-        elif not response.headers.get("Content-Range", "").startswith(f"bytes {size}-"):
-            raise BadTransfer(f"{url}: the server sends another part than asked for; try later")
-        total = size + int(response.headers.get("Content-Length") or 0)
-        if total > MAX_BYTES:
-            raise BadTransfer(f"{url}: {total:,} bytes are offered; use another address")
-        _receive(url, response, part, size, total)
-    return part
-
-
-def _request(url: str, size: int) -> http.client.HTTPResponse:
-    """Ask for what follows the first `size` bytes."""
-    headers = {"User-Agent": "facepairs", **({"Range": f"bytes={size}-"} if size else {})}
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310  a published address
-    response: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)  # noqa: S310
-    return response
-
-
-def _receive(
-    url: str, response: http.client.HTTPResponse, part: Path, size: int, total: int
-) -> None:
-    """Append the response's body to the first `size` bytes of the file."""
+    request = urllib.request.Request(url, headers={"User-Agent": "facepairs"})  # noqa: S310  a published address
     progress = console.progress("downloading")
-    with open(part, "ab" if size else "wb") as out:
-        while True:
-            progress(size, max(size, total))
-            try:
-                chunk = response.read1(CHUNK_BYTES)
-            except (OSError, http.client.HTTPException) as error:
-                raise _broken(url, error, size) from None
-            if not chunk:
-                break
-            size += len(chunk)
-            if size > MAX_BYTES:
-                raise BadTransfer(f"{url}: stopped after {MAX_BYTES:,} bytes; use another address")
-            out.write(chunk)
-    if size < total:
-        raise _broken(url, f"ended after {size:,} of {total:,} bytes", size)
-
-
-def _broken(url: str, reason: object, size: int) -> BadTransfer:
-    """Return the error for a connection that was not made, or that has ended early."""
-    text = str(getattr(reason, "reason", reason)) or type(reason).__name__
-    return BadTransfer(
-        f"{url}: no connection ({text}); check the network and try again: "
-        f"the {size:,} bytes received so far are kept"
-    )
+    done = 0
+    try:
+        with (
+            urllib.request.urlopen(request, timeout=TIMEOUT_S) as response,  # noqa: S310
+            open(target, "wb") as out,
+        ):
+            total = int(response.headers.get("Content-Length") or 0)
+            while max(done, total) <= MAX_BYTES and (chunk := response.read1(CHUNK_BYTES)):
+                done += len(chunk)
+                out.write(chunk)
+                progress(done, max(done, total))
+    except (OSError, http.client.HTTPException) as error:
+        raise BadTransfer(f"{url}: {error}; check network and free space, and try again") from None
+    if max(done, total) > MAX_BYTES:
+        raise BadTransfer(f"{url}: over {MAX_BYTES:,} bytes are offered; use another address")
+    if done < total:
+        raise BadTransfer(f"{url}: ended after {done:,} of {total:,} bytes; try again")

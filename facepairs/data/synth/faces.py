@@ -16,7 +16,6 @@ from PIL import Image, ImageDraw, ImageFilter
 from facepairs.data.synth.canvas import FRAME_PX, SUPERSAMPLING, Canvas, Points, hue
 from facepairs.data.synth.drawing import draw, relief
 from facepairs.data.synth.parameters import Identity, Shot
-from facepairs.errors import BadConfig
 from facepairs.support.random_streams import Stream, raw_words, unit
 
 NAME_PARTS = tuple(
@@ -33,7 +32,6 @@ NAME_PARTS = tuple(
 MAX_PEOPLE = math.prod(map(len, NAME_PARTS))  # 107,520 different names
 NAME_STEP = 66_449  # coprime to MAX_PEOPLE, so steps of this size meet every name once
 MAX_PHOTOS = 9_999  # of a person
-SIZE_LIMITS_PX = 32, 1_000
 BACKDROP_PX = 64  # it is out of focus
 MARKS = 40
 FAMILIES = 10  # that the people of a seed belong to where difficulty is above 0
@@ -59,11 +57,8 @@ def appearance(
         difficulty: From 0 to 1.
 
     Raises:
-        BadConfig: An argument is out of range.
+        BadConfig: The seed is out of range.
     """
-    check_range("person", person, 0, MAX_PEOPLE - 1)
-    check_range("photo", photo, 0, MAX_PHOTOS - 1)
-    check_range("difficulty", difficulty, 0, 1)
     own = _draw_parameters(Identity, seed, Stream.FACE_IDENTITY, person, 0)
     shot = _draw_parameters(Shot, seed, Stream.FACE_SHOT, person, photo)
     family = _draw_parameters(Identity, seed, Stream.FACE_FAMILY, person % FAMILIES, 0)
@@ -83,9 +78,8 @@ def appearance(
 def name_of(seed: int, person: int) -> str:
     """Return an invented name such as `Alba_Tormund`; people of one seed have different names.
 
-    Arguments and errors are those of `draw_face`.
+    Arguments are those of `draw_face`.
     """
-    check_range("person", person, 0, MAX_PEOPLE - 1)
     start = int(unit(raw_words(seed, Stream.FACE_NAMES, 0, 0, 1))[0] * MAX_PEOPLE)
     number = (start + person * NAME_STEP) % MAX_PEOPLE
     syllables = []
@@ -105,7 +99,7 @@ def draw_face(
         seed: From 0 to 2**63 - 1.
         person: From 0 to MAX_PEOPLE - 1.
         photo: From 0 to MAX_PHOTOS - 1.
-        size_px: Width and height, within SIZE_LIMITS_PX.
+        size_px: Width and height, 32 or more.
         difficulty: From 0 to 1, as for `appearance`.
 
     Returns:
@@ -113,9 +107,8 @@ def draw_face(
         250, as in LFW.
 
     Raises:
-        BadConfig: An argument is out of range.
+        BadConfig: The seed is out of range.
     """
-    check_range("size_px", size_px, *SIZE_LIMITS_PX)
     face, shot = appearance(seed, person, photo, difficulty)
     marks = unit(raw_words(seed, Stream.FACE_MARKS, person, 0, MARKS * 3)).reshape(MARKS, 3)
     words = raw_words(seed, Stream.FACE_BACKDROP, person, photo, BACKDROP_OBJECTS * 6)
@@ -123,22 +116,6 @@ def draw_face(
     canvas = draw(face, shot, _backdrop(shot, SUPERSAMPLING * size_px, objects), marks)
     noise = raw_words(seed, Stream.FACE_NOISE, person, photo, -(-size_px * size_px * 3 // 8))
     return _photograph(canvas, face, shot, size_px, noise)
-
-
-def check_range(what: str, value: float, low: int, high: int) -> None:
-    """Check that a number is within a range.
-
-    Args:
-        what: What the message calls the number.
-        value: The number.
-        low: The least value allowed.
-        high: The greatest value allowed.
-
-    Raises:
-        BadConfig: The number is not within [low, high].
-    """
-    if not low <= value <= high:
-        raise BadConfig(f"{what} is {value}; use {low} to {high}")
 
 
 def _draw_parameters(

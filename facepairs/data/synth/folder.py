@@ -11,6 +11,7 @@ from PIL import Image
 
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
+from facepairs.errors import BadConfig
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
@@ -39,10 +40,9 @@ def write_synthetic_faces(
         BadConfig: An argument is out of range.
         BadData: `out` is not empty or cannot be written.
     """
-    faces.check_range("people", people, 1, faces.MAX_PEOPLE)
-    faces.check_range("size_px", size_px, *faces.SIZE_LIMITS_PX)
-    faces.check_range("difficulty", difficulty, 0, 1)
-    faces.check_range("photos", photos, 1, faces.MAX_PHOTOS)
+    _check_range("people", people, 1, faces.MAX_PEOPLE)
+    _check_range("difficulty", difficulty, 0, 1)
+    _check_range("photos", photos, 1, faces.MAX_PHOTOS)
     check_output_folder(out)
     with atomic_folder(out.resolve()) as folder:
 
@@ -62,3 +62,9 @@ def write_synthetic_faces(
         every = itertools.product(range(people), range(photos))
         for done, _ in enumerate(thread_map(write_photo, every), 1):
             progress(done, people * photos)
+
+
+def _check_range(what: str, value: float, low: int, high: int) -> None:
+    """Raise BadConfig unless a number is within a range."""
+    if not low <= value <= high:
+        raise BadConfig(f"{what} is {value}; use {low} to {high}")

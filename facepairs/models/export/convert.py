@@ -8,7 +8,6 @@ less than image decoders differ. All arithmetic stays in float32.
 import contextlib
 import io
 import logging
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -30,11 +29,7 @@ LITERT_OUTPUT = "output_0"  # Keras chooses this name
 
 @contextlib.contextmanager
 def quiet_exporters() -> Iterator[None]:
-    """Hide the exporters' output; with logging at INFO, send it to stderr instead."""
-    if logging.getLogger().isEnabledFor(logging.INFO):
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-        return
+    """Hide what the exporters print and log."""
     disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

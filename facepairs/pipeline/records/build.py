@@ -7,7 +7,6 @@ bytes do not depend on what writes it, a thread here or another machine.
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.choices import Encoding
 from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
@@ -39,10 +37,7 @@ from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
 
-# Small caches have a shard per 1,000 pairs, at most 16; large ones a shard per 8,192 pairs.
 SMALL_SHARD_PAIRS, SMALL_CACHE_SHARDS, SHARD_PAIRS = 1000, 16, 8192
-RECORD_BYTES = 100  # of a record, without its images
-JPEG_SHARE = 0.2  # of a crop's pixels that its JPEG takes; .16 on LFW
 JPEG_QUALITY = 95
 ReadPhoto = Callable[[str], bytes]
 
@@ -53,7 +48,6 @@ class ShardPlan:
 
     Attributes:
         name: File name of the shard.
-        encoding: How crops are stored: `jpeg` or `raw`.
         root: Names the folder of faces in messages.
         pairs: The pairs, by image numbers of the index.
         images: int32[M], the image numbers in `pairs`, sorted and distinct.
@@ -63,7 +57,6 @@ class ShardPlan:
     """
 
     name: str
-    encoding: Encoding
     root: Path
     pairs: PairList
     images: npt.NDArray[np.int32]
@@ -81,32 +74,22 @@ class CachePlan:
         crops: How they are cropped.
         sampler: Every shard is a block of its epoch 0.
         pairs: How many pairs there are in all.
-        encoding: `jpeg` stores the crops as JPEGs, `raw` their pixels.
-        shards: How many files; by default one per 1,000 pairs up to 16, and one per 8,192 pairs in
-            larger caches.
     """
 
     index: FaceIndex
     crops: CropPlan
     sampler: PairSampler
     pairs: int
-    encoding: Encoding = "jpeg"
-    shards: int | None = None
 
     def shard_plans(self) -> Iterator[ShardPlan]:
-        """Plan the shards: each is a block of the sampler's epoch 0.
-
-        Raises:
-            BadConfig: A number is out of range.
-        """
-        index, count = self.index, shard_count(self.pairs, self.shards)
+        """Plan the shards: each is a block of the sampler's epoch 0."""
+        index, count = self.index, shard_count(self.pairs)
         for number in range(count):
             size = (number + 1) * self.pairs // count - number * self.pairs // count
             pairs = self.sampler.block(0, number, size)
             images = pairs.images()
             yield ShardPlan(
                 name=shard_name(number, count),
-                encoding=self.encoding,
                 root=index.root,
                 pairs=pairs,
                 images=images,
@@ -123,7 +106,6 @@ class CachePlan:
             done += shard.pairs
             progress(done, self.pairs)
         return CacheManifest(
-            encoding=self.encoding,
             frame_px=self.crops.spec.frame_px,
             crop_px=self.crops.spec.crop_px,
             alignment=self.crops.alignment,
@@ -147,12 +129,11 @@ def build_cache(out: Path, plan: CachePlan) -> CacheManifest:
         The cache's manifest.
 
     Raises:
-        BadConfig: A number is out of range.
-        BadData: `out` is not a cache or has too little space, or a file has changed.
+        BadConfig: The number of pairs is out of range.
+        BadData: `out` is not a cache, a file has changed, or the disk is full.
         BadImage: An image cannot be decoded.
     """
-    check_request(out, plan.index.root, plan.pairs, plan.shards)
-    _check_space(out, plan)
+    check_request(out, plan.index.root, plan.pairs)
     read = partial(read_below, plan.index.root)
     with atomic_folder(out) as folder:
         shards = thread_map(lambda shard: write_shard(shard, read, folder), plan.shard_plans())
@@ -161,45 +142,37 @@ def build_cache(out: Path, plan: CachePlan) -> CacheManifest:
     return manifest
 
 
-def check_request(out: Path, photos: Path, pairs: int, shards: int | None) -> None:
+def check_request(out: Path, photos: Path, pairs: int) -> None:
     """Check what can be checked before an image is read.
 
     Args:
         out: The folder of the cache.
         photos: The folder of faces.
-        pairs, shards: As in `CachePlan`.
+        pairs: As in `CachePlan`.
 
     Raises:
-        BadConfig: As `shard_count` does.
+        BadConfig: There are no pairs to write.
         BadData: `out` holds something else than a cache, cannot be read, or is inside of `photos`.
     """
-    shard_count(pairs, shards)
+    check_count(pairs)
     check_output_folder(
         out, "a pair cache", lambda old: {MANIFEST} | read_manifest(old).shard_names, photos
     )
 
 
-def shard_count(pairs: int, shards: int | None) -> int:
-    """Return the number of shards: `shards`, or a default that suits the number of pairs.
-
-    Args:
-        pairs: How many pairs, at least 1.
-        shards: How many shards, at most one for each pair; None for the default.
-
-    Raises:
-        BadConfig: A number is out of range.
-    """
+def check_count(pairs: int) -> None:
+    """Raise BadConfig unless there is a pair to write."""
     if pairs < 1:
         raise BadConfig(f"the number of pairs is {pairs}; use 1 or more")
+
+
+def shard_count(pairs: int) -> int:
+    """Return the number of files for a number of pairs.
+
+    Small caches have one per 1,000 pairs, at most 16; large ones have one per 8,192 pairs.
+    """
     small = min(SMALL_CACHE_SHARDS, max(1, pairs // SMALL_SHARD_PAIRS))
-    default = min(max(small, pairs // SHARD_PAIRS), MAX_SHARDS)
-    count = default if shards is None else shards
-    highest = min(pairs, MAX_SHARDS)
-    if not 1 <= count <= highest:
-        raise BadConfig(
-            f"the number of shards (files) is {shards}; use 1 to {highest}, so that none is empty"
-        )
-    return count
+    return min(max(small, pairs // SHARD_PAIRS), MAX_SHARDS)
 
 
 def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
@@ -242,8 +215,6 @@ def _crop(plan: ShardPlan, cropper: Cropper, row: int, read: ReadPhoto) -> bytes
     if size not in (-1, len(data)):
         raise BadData(f"{path}: changed since the folder was read; {REBUILD}")
     crop = cropper.crop(data, row, str(path))
-    if plan.encoding == "raw":
-        return crop.tobytes()
     with tf.device("/CPU:0"):
         jpeg = tf.io.encode_jpeg(crop, quality=JPEG_QUALITY, chroma_downsampling=False)
         return bytes(jpeg.numpy())
@@ -263,16 +234,3 @@ def people_digest(index: FaceIndex, people: npt.ArrayLike) -> str:
     for person in np.unique(np.asarray(people, np.int64)):
         digest.update(os.fsencode(index.people[int(person)]) + b"\0")
     return digest.hexdigest()
-
-
-def _check_space(out: Path, plan: CachePlan) -> None:
-    """Raise BadData if the disk has too little space."""
-    share = JPEG_SHARE if plan.encoding == "jpeg" else 1
-    needed = plan.pairs * (2 * share * 3 * plan.crops.spec.crop_px**2 + RECORD_BYTES)
-    folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise BadData(
-            f"{out}: {plan.pairs:,} pairs take about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} "
-            "GB are free there; choose another place or fewer pairs"
-        )

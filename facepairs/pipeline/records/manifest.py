@@ -5,13 +5,10 @@
       pairs-00000-of-00016.tfrecord   a block of the sampler
       …
 
-The manifest has a SHA-256 of its own fields, and the same values always give the same bytes, so
-any changed byte is found. Records carry checksums of their own, which TensorFlow compares.
+Records carry checksums, which TensorFlow compares.
 """
 
-import hashlib
 import json
-import os
 import stat
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -19,12 +16,11 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from facepairs.choices import Encoding
 from facepairs.errors import BadData
 from facepairs.support.validation import validate
 
 FORMAT: Final = "facepairs-pair-cache"
-VERSION: Final = 3
+VERSION: Final = 4
 MANIFEST = "manifest.json"
 MAX_SHARDS = 99_999
 MAX_MANIFEST_BYTES = 64 << 20
@@ -32,7 +28,7 @@ REBUILD = "build the cache again"
 
 Count = Annotated[int, Meta(ge=0)]
 Version = Annotated[
-    Literal[3], Meta(description=f"{VERSION}, the version that this facepairs reads")
+    Literal[4], Meta(description=f"{VERSION}, the version that this facepairs reads")
 ]
 
 
@@ -53,7 +49,6 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Contents of a cache: each shard is a block of epoch 0 of the sampler with these settings.
 
     Attributes:
-        encoding: `jpeg`, crops as JPEGs, or `raw`, their pixels.
         frame_px: Side of the frame to which `crop_px` refers.
         crop_px: Side of the crops.
         alignment: Name of the alignment of the crops.
@@ -67,7 +62,6 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     format: Literal["facepairs-pair-cache"] = FORMAT
     version: Version = VERSION
-    encoding: Encoding
     frame_px: Count
     crop_px: Count
     alignment: str
@@ -77,7 +71,6 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     seed: Count
     pairs: Count
     shards: tuple[RecordShard, ...]
-    manifest_sha256: str = ""
 
     @property
     def total_bytes(self) -> int:
@@ -90,11 +83,8 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return {shard.name for shard in self.shards}
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, with the digest over all the others."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        del plain["manifest_sha256"]
-        digest = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
-        return {**plain, "manifest_sha256": digest}
+        """Return plain values."""
+        return dict(msgspec.to_builtins(self))
 
     def render(self) -> bytes:
         """Return the content of the manifest's file."""
@@ -114,8 +104,7 @@ def read_manifest(folder: Path) -> CacheManifest:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MANIFEST_BYTES:
             raise BadData(f"{path}: not a pair cache's manifest; {REBUILD}")
-        data = path.read_bytes()
-        values = json.loads(data)
+        values = json.loads(path.read_bytes())
     except OSError as error:
         raise BadData(
             f"{path}: {error.strerror}; give the folder that facepairs cache build made"
@@ -128,36 +117,17 @@ def read_manifest(folder: Path) -> CacheManifest:
     names = [shard_name(number, len(manifest.shards)) for number in range(len(manifest.shards))]
     if [shard.name for shard in manifest.shards] != names:
         raise BadData(f"{path}: damaged (its shards are not numbered in order); {REBUILD}")
-    if sum(shard.pairs for shard in manifest.shards) != manifest.pairs:
-        raise BadData(f"{path}: damaged (its shards have more or fewer pairs); {REBUILD}")
-    if manifest.render() != data:
-        raise BadData(f"{path}: damaged (its content does not match its SHA-256); {REBUILD}")
     return manifest
 
 
-def compare_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
-    """Compare the names and sizes of a folder's files with those that the manifest lists.
-
-    Returns:
-        Problems by file name.
+def check_sizes(folder: Path, manifest: CacheManifest) -> None:
+    """Check that a folder has the files that the manifest lists, with their sizes.
 
     Raises:
-        BadData: The folder cannot be read.
+        BadData: A file is missing or of another size.
     """
-    try:
-        files = {entry.name: entry for entry in os.scandir(folder)}
-        problems = {}
-        for shard in manifest.shards:
-            file = files.get(shard.name)
-            if file is None:
-                problems[shard.name] = "missing"
-            elif not file.is_file():
-                problems[shard.name] = "not a file"
-            elif (size := file.stat().st_size) != shard.bytes:
-                problems[shard.name] = f"{size:,} bytes, not {shard.bytes:,}"
-    except OSError as error:
-        raise BadData(f"{folder}: {error.strerror}; {REBUILD}") from None
-    for name in sorted(files.keys() - manifest.shard_names - {MANIFEST}):
-        if not name.startswith("."):
-            problems[name] = f"not listed in {MANIFEST}"
-    return problems
+    for shard in manifest.shards:
+        path = folder / shard.name
+        size = path.stat().st_size if path.is_file() else 0
+        if size != shard.bytes:
+            raise BadData(f"{path}: has {size:,} bytes, not {shard.bytes:,}; {REBUILD}")

@@ -1,8 +1,8 @@
 """Read the TFRecord cache of sampled pairs.
 
-A record is a `tf.train.Example` with `left` and `right` (bytes: a crop's uint8 pixels, or a JPEG of
-them), `genuine`, `left_id` and `right_id` (int64; image numbers of the index). The shards, one
-after the other, have the sampler's own sequence.
+A record is a `tf.train.Example` with `left` and `right` (bytes: a crop's JPEG), `genuine`,
+`left_id` and `right_id` (int64; image numbers of the index). The shards, one after the other, have
+the sampler's own sequence.
 """
 
 import os
@@ -18,13 +18,13 @@ from facepairs.pipeline.decode import decode_jpegs
 from facepairs.pipeline.records.manifest import (
     REBUILD,
     CacheManifest,
-    compare_sizes,
+    check_sizes,
     read_manifest,
 )
 from facepairs.support.platform import cores
 
 INTERLEAVED_SHARDS = 16
-SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 800 raw ones
+SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of pairs
 READ_BYTES = 1 << 20
 _DIFFERENCES = {
     "index_fingerprint": "the folder of faces is another or has changed",
@@ -50,12 +50,11 @@ class RecordStore:
         """Check the manifest, the file names and sizes of a cache, without reading the shards.
 
         Raises:
-            BadData: Something is missing, left over, truncated or damaged.
+            BadData: Something is missing, truncated or damaged.
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
-        for name, problem in compare_sizes(folder, manifest).items():
-            raise BadData(f"{folder / name}: {problem}; {REBUILD}")
+        check_sizes(folder, manifest)
         return cls(folder, manifest)
 
     @property
@@ -154,17 +153,13 @@ class RecordStore:
         label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
         sides = {side: tf.io.FixedLenFeature([], tf.string) for side in ("left", "right")}
         count, side_px = 2 * (end - begin), self.manifest.crop_px
-        is_raw, is_whole = self.manifest.encoding == "raw", end - begin == batch_size
+        is_whole = end - begin == batch_size
 
         def decode(records: tf.Tensor) -> dict[str, tf.Tensor]:
             part = records if is_whole else records[begin:end]  # a slice copies the images
             own = tf.io.parse_example(part, {**sides, **label})
             crops = tf.ensure_shape(tf.concat([own["left"], own["right"]], axis=0), [count])
-            if is_raw:
-                pixels = tf.io.decode_raw(crops, tf.uint8)
-                images = tf.reshape(pixels, [count, side_px, side_px, 3])
-            else:
-                images = decode_jpegs(crops, side_px)
+            images = decode_jpegs(crops, side_px)
             whole = own if is_whole else tf.io.parse_example(records, label)
             return {"images": images, "genuine": tf.cast(whole["genuine"], tf.bool)}
 

@@ -70,14 +70,13 @@ class TrainingData:
         split: PeopleSplit,
         config: TrainConfig,
         kind: choices.Store,
-        folder: Path,
     ) -> "TrainingData":
         """Open the cache that the settings name, and a store, as `open_store` does."""
         cache = None
         if config.cache:
             cache = open_training_cache(Path(config.cache), index, plan, split, config)
             kind = "files"
-        store = open_store(index, plan, kind, folder)
+        store = open_store(index, plan, kind)
         return cls(limit_batch_size(config, split), index, plan, split, store, cache)
 
     @property
@@ -167,14 +166,13 @@ def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
     return config.replace(batch_size=people, pairs_per_epoch=steps * people)
 
 
-def open_store(index: FaceIndex, plan: CropPlan, kind: choices.Store, folder: Path) -> Store:
+def open_store(index: FaceIndex, plan: CropPlan, kind: choices.Store) -> Store:
     """Open a store of images.
 
     Args:
         index: The images.
         plan: How they are cropped.
         kind: `files`, `memory`, or `auto`: `memory` if the images fit, else `files`.
-        folder: Where the memory store's array is kept, for all trainings on these images there.
     """
     if kind == "auto":
         size, free = 3 * len(index) * plan.spec.crop_px**2, psutil.virtual_memory().available
@@ -183,6 +181,4 @@ def open_store(index: FaceIndex, plan: CropPlan, kind: choices.Store, folder: Pa
         console.log(f"store: {kind} ({sizes})")
     if kind == "files":
         return FileStore(index, plan)
-    path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
-    console.log(f"all crops are kept in {path}, for further trainings on these photos")
-    return MemoryStore.build(index, plan, path)
+    return MemoryStore.build(index, plan)

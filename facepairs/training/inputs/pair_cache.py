@@ -5,7 +5,6 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from facepairs.choices import Encoding
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
@@ -30,8 +29,6 @@ def build_training_cache(
     out: Path,
     config: TrainConfig,
     pairs: int,
-    encoding: Encoding,
-    shards: int | None,
 ) -> CacheManifest:
     """Write the cache of pairs that a training with these settings reads.
 
@@ -39,23 +36,22 @@ def build_training_cache(
         data: Folder of `Person_Name/photo.jpg`.
         out: Folder to write; a cache there is replaced.
         config: The training's settings.
-        pairs, encoding, shards: As in `CachePlan`.
+        pairs: How many pairs.
 
     Returns:
         The cache's manifest.
 
     Raises:
-        BadConfig: A number is out of range.
+        BadConfig: The number of pairs is out of range.
         BadData: An image or `out` cannot be used, or another process writes there.
         NotEnough: There are too few people.
     """
-    check_request(out, data, pairs, shards)
+    check_request(out, data, pairs)
     with held(lock_beside(out), out, BadData):
         index, table = usable_photos(
             FaceIndex.scan(data), config.align, config.skip_bad, fit_faces=not config.lists
         )
-        plan = cache_plan(index, table, config, pairs, encoding, shards)
-        return build_cache(out, plan)
+        return build_cache(out, cache_plan(index, table, config, pairs))
 
 
 def cache_plan(
@@ -63,8 +59,6 @@ def cache_plan(
     table: PhotoTable,
     config: TrainConfig,
     pairs: int,
-    encoding: Encoding,
-    shards: int | None,
 ) -> CachePlan:
     """Return the cache of pairs for a training with these settings.
 
@@ -72,14 +66,14 @@ def cache_plan(
         index: The usable photos.
         table: What was found in them.
         config: The settings.
-        pairs, encoding, shards: As in `CachePlan`.
+        pairs: How many pairs.
 
     Raises:
         NotEnough: There are too few people.
     """
     crops = table.crop_plan(config.recipe.crop_spec, config.align)
     sampler = PairSampler(index.first, choose_people(index, config).training, config.seed)
-    return CachePlan(index, crops, sampler, pairs, encoding, shards)
+    return CachePlan(index, crops, sampler, pairs)
 
 
 def cache_config(config_file: Path | None) -> TrainConfig:

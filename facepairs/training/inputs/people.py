@@ -26,14 +26,7 @@ from facepairs.support import console
 from facepairs.support.words import command_line, counted
 
 FEW_PEOPLE = 30  # at which an error rate of nothing may be 12 %
-UNREADABLE = (
-    "broken_link",
-    "no_permission",
-    "not_image",
-    "special_file",
-    "symlink_loop",
-    "unsupported",
-)
+UNREADABLE = ("not_image", "unreadable", "unsupported")
 
 
 def usable_photos(

@@ -10,6 +10,7 @@ All figures follow from the last two: `facepairs evaluate RUN` computes them aga
 
 import gc
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,17 +37,15 @@ from facepairs.evaluation.summary import Summary
 from facepairs.faces.inspection import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.support.machine import require_room_to_train
 from facepairs.training.loop import stop_on_signal
 from facepairs.training.run_folder import (
     BUNDLE,
     Run,
     RunFolder,
     check_place,
-    check_unlocked,
     settings_of_run,
 )
-from facepairs.training.view2.protocol import View2, check_unknown, parse_folds, prepare_view2
+from facepairs.training.view2.protocol import View2, check_unknown, prepare_view2
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 from facepairs.verification.verifier import Verifier
 
@@ -83,7 +82,7 @@ def crossval(
     out: Path | str,
     config: TrainConfig | None = None,
     *,
-    folds: str | None = None,
+    folds: Sequence[int] = (),
     resume: bool = False,
 ) -> CrossvalReport:
     """Measure the training of a model by LFW's View 2, as `facepairs crossval` does.
@@ -92,7 +91,7 @@ def crossval(
 
     Examples:
         >>> config = facepairs.TrainConfig(model="difference")
-        >>> facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", config, folds="1-3").summary
+        >>> facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", config, folds=[1, 2]).summary
 
     Args:
         data: LFW's folder of `Person_Name/photo.jpg`.
@@ -100,7 +99,7 @@ def crossval(
         out: Folder for one run folder per fold, and the results.
         config: The settings, the same for all folds; None for the defaults. Nobody is set aside as
             test people: those are the fold's set.
-        folds: Fold numbers such as `3`, `1-10` or `2,5,7-8`; None for all.
+        folds: Numbers of the folds, from 1; all folds when empty.
         resume: Continue in `out` with its settings; finished folds stay.
 
     Raises:
@@ -111,15 +110,13 @@ def crossval(
         MissingExtra: The packages for training are not installed.
     """
     require_extras(["train"], "facepairs.crossval")
-    folder, place, numbers = Path(data), Path(out), parse_folds(folds)
+    folder, place, numbers = Path(data), Path(out), tuple(sorted(set(folds)))
     given = {**(config.changes() if config else {}), "test_share": 0.0}
     settings = settings_of_run(given, place, resume, changeable=frozenset())
     usual = TrainConfig(model=settings.model)
     if fixed := [name for name in FIXED if getattr(settings, name) != getattr(usual, name)]:
         raise BadConfig(f"{fixed[0]} is decided by the model and the protocol", *fixed)
     check_place(place, folder, resume)
-    check_unlocked(place)
-    require_room_to_train()
     view, photos = prepare_view2(folder, Path(lists), numbers, settings.align)
     return run_folds(view, photos, settings, place, numbers)
 

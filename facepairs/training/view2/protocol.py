@@ -17,7 +17,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import MAX_FOLDS, list_path, read_pairs, read_people
+from facepairs.data.lfw.lists import list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
@@ -49,8 +49,9 @@ class View2:
             BadConfig: The lists do not have one of them.
         """
         count = len(self.sets)
-        if folds and max(folds) > count:
-            raise BadConfig(f"folds has {max(folds)}; the lists have folds 1 to {count}", "folds")
+        for fold in folds:
+            if not 1 <= fold <= count:
+                raise BadConfig(f"no fold {fold}; the lists have folds 1 to {count}", "fold")
         return folds or tuple(range(1, count + 1))
 
     def pairs_of(self, fold: int) -> PairList:
@@ -75,24 +76,6 @@ class View2:
         shares = config.calibration_share, 0.0, config.validation_share
         split = split_people(self.index, self.people_outside(fold), config.seed, *shares)
         return replace(split, test=self.people_of(fold))
-
-
-def parse_folds(text: str | None) -> tuple[int, ...]:
-    """Parse fold numbers such as `3`, `1-10` or `2,5,7-8`; return each once, rising.
-
-    Raises:
-        BadConfig: The text is no list of numbers and ranges.
-    """
-    numbers: set[int] = set()
-    for part in text.split(",") if text is not None else ():
-        ends = [end.strip() for end in part.split("-")]
-        valid = all(end.isascii() and end.isdigit() and len(end) < 5 for end in ends)
-        if len(ends) > 2 or not valid or not 1 <= int(ends[0]) <= int(ends[-1]) <= MAX_FOLDS:
-            raise BadConfig(
-                f"folds is {text!r}; use numbers and ranges such as 3, 1-10 or 2,5,7-8", "folds"
-            )
-        numbers |= set(range(int(ends[0]), int(ends[-1]) + 1))
-    return tuple(sorted(numbers))
 
 
 def prepare_view2(

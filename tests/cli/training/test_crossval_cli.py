@@ -24,11 +24,11 @@ def test_a_table_for_people_json_for_scripts_and_resume_adds_a_fold(many_faces, 
     settings.write_text(SMALL)
     given = (many_faces, "--lists", tmp_path, "--config", settings)
     words = ("crossval", *given, "--out", tmp_path / "run")
-    *_, head, row = in_process(*words, "--folds", 2, check=0).stdout.splitlines()
+    *_, head, row = in_process(*words, "--fold", 2, check=0).stdout.splitlines()
     assert head.startswith("model")
     assert row.startswith("siamese-conv")
-    assert "--resume" in in_process(*words, "--folds", 2, check=2).stderr
-    done = in_process(*words, "--folds", "1-2", "--resume", "--json", check=0)
+    assert "--resume" in in_process(*words, "--fold", 2, check=2).stderr
+    done = in_process(*words, "--fold", 1, "--fold", 2, "--resume", "--json", check=0)
     report = json.loads(done.stdout)
     assert report["interrupted"] is False
     result = report["summary"]

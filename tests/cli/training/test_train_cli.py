@@ -77,7 +77,7 @@ REFUSED = [  # by what the message names
     (["--epochs", "0"], "(--epochs)"),
     (["--minutes", "0"], "(--minutes)"),
     (["--batch-size", "1"], "(--batch-size)"),
-    (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50"),
+    (["--config", "{tmp}/small.toml", "--epochs", "3"], "image_size is 50"),
     (["--model", "difference", "--pair-cache", "{tmp}/none"], "{tmp}/none"),
     (["--resume", "--out", "{run}", "--seed", "3"], "(--seed)"),
 ]

@@ -15,9 +15,10 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import Canvas
+from facepairs.data.synth.drawing import draw
 from facepairs.data.synth.faces import appearance, draw_face, name_of
 from facepairs.data.synth.folder import write_synthetic_faces
-from facepairs.data.synth.parameters import Identity
+from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig
 from facepairs.faces.detector import find_faces
 from facepairs.support.console import showing
@@ -117,6 +118,17 @@ def test_a_face_is_a_function_of_its_numbers(size_px: int) -> None:
     assert np.abs(face.astype(int) - draw_face(5, 2, 2, size_px)).mean() > 5
 
 
+@pytest.mark.parametrize("end_of_who", ["low", "high"])
+@pytest.mark.parametrize("end_of_shot", ["low", "high"])
+def test_faces_at_the_ends_of_every_range_can_be_drawn(end_of_who: str, end_of_shot: str) -> None:
+    who = Identity(*(entry.metadata[end_of_who] for entry in fields(Identity)))
+    shot = Shot(*(entry.metadata[end_of_shot] for entry in fields(Shot)))
+    canvas = draw(who, shot, Image.new("RGB", (200, 200)), np.full((40, 3), 0.5))
+    head = np.asarray(canvas.head_mask) > 0
+    assert 0.1 < head.mean() < 0.5
+    assert np.asarray(canvas.image)[head].std() > 10
+
+
 def test_a_folder_has_the_layout_of_lfw(tmp_path: Path) -> None:
     calls: list[tuple[int, int]] = []
     with showing(progress=lambda _: lambda *call: calls.append(call)):
@@ -139,11 +151,19 @@ def test_more_people_or_photos_leave_the_others_unchanged(tmp_path: Path) -> Non
     assert few.items() <= many.items()
 
 
-def test_numbers_out_of_range_are_named(tmp_path: Path) -> None:
-    good = {"people": 2, "photos": 2, "seed": 1}
-    for name, values in {"people": (0, faces.MAX_PEOPLE + 1), "photos": (0, faces.MAX_PHOTOS + 1),
-                         "seed": (-1, 2**63), "size_px": (31, 1_001)}.items():  # fmt: skip
-        for value in values:
-            with pytest.raises(BadConfig, match=name):
-                write_synthetic_faces(tmp_path / "faces", **{**good, name: value})
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("people", 0),
+        ("people", faces.MAX_PEOPLE + 1),
+        ("photos", 0),
+        ("photos", faces.MAX_PHOTOS + 1),
+        ("seed", -1),
+        ("seed", 2**63),
+    ],
+)
+def test_numbers_out_of_range_are_named(tmp_path: Path, name: str, value: int) -> None:
+    numbers = {"people": 2, "photos": 2, "seed": 1} | {name: value}
+    with pytest.raises(BadConfig, match=name):
+        write_synthetic_faces(tmp_path / "faces", **numbers)
     assert list(tmp_path.iterdir()) == []

@@ -102,7 +102,7 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     assert 0 < found.summary.ece < 0.2
     json.dumps(to_plain(found.summary), allow_nan=False)
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
-    with pytest.raises(BadData, match=r"result.json: folds\[0\].threshold is missing"):
+    with pytest.raises(BadData, match=r"result.json: folds\[0\]: "):
         measure_scores(ScoreSource("view2", str(folder), "siamese"))
 
 

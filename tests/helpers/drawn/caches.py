@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.images.crop import CropPlan
+from facepairs.pipeline.records import build as records_build
 from facepairs.pipeline.records.build import CachePlan, build_cache
 
 FRAME_PX, CROP_PX = 40, 24
@@ -30,10 +32,11 @@ def cache_plan(index: FaceIndex, crops: CropPlan | None = None, **changes: Any) 
     people = range(1, len(index.people))
     sampler = PairSampler(index.first, people, changes.pop("seed", SEED), SHARE)
     crops = crops or whole_plan(index, CROP_PX, FRAME_PX)
-    options = {"pairs": PAIRS, "shards": SHARDS, **changes}
-    return CachePlan(index, crops, sampler, **options)
+    return CachePlan(index, crops, sampler, **{"pairs": PAIRS, **changes})
 
 
 def build(out: Path, index: FaceIndex, crops: CropPlan | None = None, **changes: Any) -> Path:
-    build_cache(out, cache_plan(index, crops, **changes))
+    """Write a small cache of several shards."""
+    with mock.patch.object(records_build, "SMALL_SHARD_PAIRS", PAIRS // SHARDS):
+        build_cache(out, cache_plan(index, crops, **changes))
     return out

@@ -5,12 +5,11 @@ import signal
 
 import pytest
 
-from facepairs.training import loop
 from facepairs.training.loop import ProgressReport
 
 
 def press_after(patch: pytest.MonkeyPatch, steps: int) -> None:
-    """Press Ctrl-C after a number of steps; the epoch is not finished."""
+    """Press Ctrl-C after a number of steps."""
     ended, done = ProgressReport.on_train_batch_end, 0
 
     def end(self, batch, logs=None):
@@ -21,4 +20,3 @@ def press_after(patch: pytest.MonkeyPatch, steps: int) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     patch.setattr(ProgressReport, "on_train_batch_end", end)
-    patch.setattr(loop, "FINISH_WITHIN_S", 0.0)

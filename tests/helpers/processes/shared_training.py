@@ -81,7 +81,7 @@ def main(faces: str, out: str, devices: str, *models: str) -> None:
     for name in models:
         result = train(context, index, store, *name.split(":"))
         np.savez(f"{out}-{context.worker}-{name.replace(':', '-')}.npz", **result)
-    context.barrier()
+    context.shutdown()
 
 
 if __name__ == "__main__":

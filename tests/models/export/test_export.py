@@ -92,15 +92,6 @@ def half_tensors(data):
     return halves
 
 
-def test_embeddings_do_not_depend_on_the_batch(siamese):
-    model, data, faces = siamese[0].inference_model(), siamese[2], images(6, 112)
-    together = np.asarray(model(faces))
-    assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
-    session = onnxruntime.InferenceSession(data)
-    alone = [session.run(None, {"image": faces[i : i + 1]})[0][0] for i in range(6)]
-    assert np.array(alone) == pytest.approx(session.run(None, {"image": faces})[0], abs=1e-5)
-
-
 def test_a_network_that_depends_on_the_batch_is_refused():
     image = keras.Input((64, 64, 3), dtype="uint8", name="image")
     x = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 255)(image))

@@ -179,16 +179,6 @@ def photos(count, seed=0):
     return (faces(count, seed=seed) * 255).astype(np.uint8)
 
 
-def test_scores_from_features_are_those_from_images(network):
-    left, right = photos(3, 1), photos(3, 2)
-    both = np.concatenate([left, right])
-    scores = np.asarray(network.feature_head().scores(network.features(both)))
-    assert np.array_equal(np.asarray(network.scores(both)), scores)
-    model = network.inference_model()
-    expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
-    assert scores == pytest.approx(expected, abs=1e-2)  # features are stored in half precision
-
-
 def test_the_loss_is_a_function_of_seed_and_step(network):
     images, people = photos(4), np.arange(4, dtype=np.int32)
     features, genuine = network.features(images), np.ones(2, np.float32)

@@ -46,7 +46,7 @@ def test_the_index_tells_photos_by_their_content(photos):
 
 
 def test_a_cache_of_other_pixels_is_refused(photos, tmp_path):
-    build_training_cache(photos, tmp_path / "cache", CONFIG, 20, "jpeg", None)
+    build_training_cache(photos, tmp_path / "cache", CONFIG, 20)
     index, plan, split = prepare(photos, CONFIG)
     open_training_cache(tmp_path / "cache", index, plan, split, CONFIG)
     change(photos)

@@ -11,7 +11,7 @@ from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
-from facepairs.config import TrainConfig, from_table
+from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, NotEnough
 from facepairs.models.build import build_network
@@ -19,7 +19,7 @@ from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people
-from facepairs.training.run_folder import resolve_config
+from facepairs.training.run_folder import settings_of_run
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -99,13 +99,13 @@ def test_settings_that_contradict_the_bundle_are_refused(start, name, value):
 
 def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path):
     folder = str(start[0])
-    config = resolve_config({"init": folder}, None, tmp_path, False)
+    config = settings_of_run({"init": folder}, tmp_path, False)
     tuning = RECIPES["siamese-conv"].fine_tuning
     assert (config.epochs, config.learning_rate) == (tuning.epochs, tuning.learning_rate)
     assert config.batch_size == RECIPES["siamese-conv"].batch_size
     file = tmp_path / "file.toml"
     file.write_text(f'init = "{folder}"\nepochs = 9\n')
-    config = resolve_config({"learning_rate": 1e-5}, file, tmp_path, False)
+    config = settings_of_run({**read_table(file), "learning_rate": 1e-5}, tmp_path, False)
     assert (config.epochs, config.learning_rate) == (9, 1e-5)
     assert from_table(tomllib.loads(config.to_toml()), "text") == config
     assert TrainConfig().replace(init=folder).learning_rate == tuning.learning_rate
@@ -113,11 +113,11 @@ def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path
 
 
 def test_a_resumed_training_keeps_its_init(start, tmp_path):
-    config = resolve_config({"init": str(start[0])}, None, tmp_path, False)
+    config = settings_of_run({"init": str(start[0])}, tmp_path, False)
     (tmp_path / "config.toml").write_text(config.to_toml())
-    assert resolve_config({}, None, tmp_path, True) == config
+    assert settings_of_run({}, tmp_path, True) == config
     with pytest.raises(BadConfig, match="init"):
-        resolve_config({"init": "default"}, None, tmp_path, True)
+        settings_of_run({"init": "default"}, tmp_path, True)
 
 
 def changed_copy(start, out, changes=None, **files):
@@ -143,7 +143,7 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
         with pytest.raises(BadBundle, match=str(folder)):
             load_initial_weights(str(folder), network)
     with pytest.raises(BadConfig):
-        resolve_config({"init": 3}, None, tmp_path, False)
+        settings_of_run({"init": 3}, tmp_path, False)
 
 
 def test_people_the_start_was_trained_on_are_only_trained_on(start, index):

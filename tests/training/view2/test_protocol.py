@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 from drawn.view2 import FOLDS, write_lists
-from hypothesis import given
-from hypothesis import strategies as st
 
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
-from facepairs.training.view2.protocol import parse_folds, prepare_view2, read_view2
-
-NUMBERS = st.sets(st.integers(1, 1000), min_size=1, max_size=30).map(lambda s: tuple(sorted(s)))
+from facepairs.training.view2.protocol import prepare_view2, read_view2
 
 
 @pytest.fixture(scope="module")
@@ -24,21 +20,6 @@ def lists(many_faces, tmp_path_factory):
 @pytest.fixture(scope="module")
 def view(many_faces, lists):
     return prepare_view2(many_faces, lists, (), "landmarks")[0]
-
-
-@given(NUMBERS)
-def test_numbers_and_ranges_of_folds_are_parsed_in_any_order(numbers):
-    assert parse_folds(",".join(map(str, reversed(numbers)))) == numbers
-    first, last = numbers[0], numbers[-1]
-    assert parse_folds(f"{first}-{last}") == tuple(range(first, last + 1))
-    assert parse_folds("7-8, 2,5,2") == (2, 5, 7, 8)
-    assert parse_folds(None) == ()
-
-
-@pytest.mark.parametrize("text", ["", "0", "a", "3-", "-3", "5-2", "1-2-3", "1,,2", "1.5", "99999"])
-def test_other_texts_are_no_fold_numbers(text):
-    with pytest.raises(BadConfig):
-        parse_folds(text)
 
 
 def test_the_sets_partition_the_people(view):

@@ -297,7 +297,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     del broken["errors"]["fmr"]
     (mine / "measured.json").write_text(json.dumps(broken))
     refused = in_process("verify", a, b, "--bundle", mine, check=2)
-    assert "measured.json: errors.fmr is missing" in refused.stderr
+    assert "measured.json: errors: " in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["sface", "auraface", "w600k-mbf", "w600k-r50"])

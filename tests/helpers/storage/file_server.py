@@ -1,4 +1,4 @@
-"""A local HTTP server with Range that can be told to misbehave."""
+"""A local HTTP server that can be told to misbehave."""
 
 import contextlib
 import hashlib
@@ -17,10 +17,10 @@ class Remote:
     """What the server has, how it behaves, and what it was asked."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    ranges: bool = True
     cut_after: list[int] = field(default_factory=list)  # bytes of the next answers
+    statuses: list[int] = field(default_factory=list)  # of the next answers
     tells_length: bool = True
-    asked: list[tuple[str, str, int]] = field(default_factory=list)  # path, Range, bytes sent
+    asked: list[str] = field(default_factory=list)  # paths
     url: str = ""
 
 
@@ -38,29 +38,18 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self) -> None:
-        remote, wanted = self.remote, self.headers.get("Range", "")
+        remote = self.remote
         name = self.path.strip("/")
-        if name not in remote.files:
-            remote.asked.append((name, wanted, 0))
-            self.answer(404, {}, b"")
+        status = remote.statuses.pop(0) if remote.statuses else 200
+        remote.asked.append(name)
+        if status != 200 or name not in remote.files:
+            self.answer(404 if status == 200 else status, {}, b"")
             return
         body = remote.files[name]
-        headers = {}
-        status, start, total = 200, 0, len(body)
-        if remote.ranges and wanted:
-            start, status = int(wanted.removeprefix("bytes=").rstrip("-")), 206
-            if start >= total:
-                remote.asked.append((name, wanted, 0))
-                self.answer(416, {"Content-Range": f"bytes */{total}"}, b"")
-                return
-            headers["Content-Range"] = f"bytes {start}-{total - 1}/{total}"
-        if remote.tells_length:
-            headers["Content-Length"] = str(total - start)
-        sent = body[start:]
+        headers = {"Content-Length": str(len(body))} if remote.tells_length else {}
         if remote.cut_after:
-            sent = sent[: remote.cut_after.pop(0)]
-        remote.asked.append((name, wanted, len(sent)))
-        self.answer(status, headers, sent)
+            body = body[: remote.cut_after.pop(0)]
+        self.answer(status, headers, body)
 
 
 @contextlib.contextmanager
