@@ -155,7 +155,7 @@ def test_large_batches_are_read_file_by_file_with_the_same_bits(mixed, monkeypat
 
 
 def test_many_images_are_decoded_in_chunks(mixed):
-    plan = turned_plan(mixed, CROP, most_scale=1.9)
+    plan = turned_plan(mixed, CROP)
     frames = [image for image in range(len(mixed)) if mixed.name(image).startswith("Frame")]
     images = np.resize(frames, 155)
     for store in (FileStore(mixed, plan), FileStore(mixed, replace(plan, to_crop=None))):
