@@ -35,6 +35,7 @@ from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.cli.shared.quiet import (
     QUIET,
     VERBOSE,
+    open_streams,
     quiet_tensorflow,
     silence_libraries,
 )
@@ -169,6 +170,7 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
     for word, following in zip(ours, [*ours[1:], ""], strict=False):

@@ -27,10 +27,10 @@ def run(photos: dict[str, Path], redirections: str, *words: str) -> int:
     return done.returncode
 
 
-@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_no_verdict(photos, closed):
-    assert run(photos, closed, "A", "A") in (0, 2)
-    assert run(photos, closed, "A", "C", "--threshold", "0.99") in (1, 2)
+    assert run(photos, closed, "A", "A") == 0
+    assert run(photos, closed, "A", "C", "--threshold", "0.99") == 1
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")

@@ -21,6 +21,16 @@ def verbose() -> bool:
     return os.environ.get(VERBOSE, "") not in ("", "0") and not quiet()
 
 
+def open_streams() -> None:
+    """Let a standard stream that is closed read and write nothing; no file gets its number."""
+    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(null)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "rw"[number > 0], closefd=False))  # noqa: SIM115
+
+
 def silence_libraries() -> None:
     """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
     import logging  # `--help` does not need it
