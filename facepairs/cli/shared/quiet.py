@@ -3,6 +3,7 @@
 They warn through Python, log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
 """
 
+import contextlib
 import os
 import sys
 import warnings
@@ -23,9 +24,10 @@ def verbose() -> bool:
 
 def open_streams() -> None:
     """Let a standard stream that is closed read and write nothing; no file gets its number."""
-    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(null)
+    with contextlib.suppress(OSError):  # too few open files: the command will say so
+        while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(null)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "rw"[number > 0], closefd=False))  # noqa: SIM115
@@ -35,7 +37,8 @@ def silence_libraries() -> None:
     """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
     import logging  # `--help` does not need it
 
-    _separate_stderr()
+    with contextlib.suppress(OSError):
+        _separate_stderr()
     if verbose():
         warnings.simplefilter("default")
         logging.basicConfig(level=logging.INFO)
