@@ -194,8 +194,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
-    first = next((word for word in arguments if not word.startswith("-")), "")
-    selected = [first] if first in COMMANDS else COMMANDS  # importing one command starts sooner
+    # Importing one command starts sooner; a second one may be an option's value, or the other way.
+    selected = [name for name in COMMANDS if name in arguments] or COMMANDS
     try:
         code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
