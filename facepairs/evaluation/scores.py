@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
@@ -64,7 +64,7 @@ class ScoreTable:
     @property
     def has_names(self) -> bool:
         """Whether the photos are named."""
-        return bool(self.left[0])
+        return len(self) > 0 and bool(self.left[0])
 
     @cached_property
     def people(self) -> PairPeople | None:
@@ -76,7 +76,7 @@ class ScoreTable:
         sides = [[person_of(name) for name in side] for side in self.sides]
         names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
         left, right = numbers.reshape(2, -1).astype(np.int64)
-        if not names[0] or ((left == right) != self.genuine).any():
+        if not len(names) or not names[0] or ((left == right) != self.genuine).any():
             return None
         return left, right
 
@@ -126,7 +126,7 @@ def read_scores(path: Path) -> ScoreTable:
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
             since its origin was written.
-        NotEnough: One class is left after pairs with an error.
+        NotEnough: No pair is left after those with an error.
     """
     read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
@@ -150,7 +150,7 @@ def read_scores(path: Path) -> ScoreTable:
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
-        raise BadData(f"{path}: no pair with a label and a score below the header")
+        raise NotEnough(f"{path}: no pair with a label and a score below the header")
     return ScoreTable(
         sides["left"],
         sides["right"],
