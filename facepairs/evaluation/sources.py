@@ -82,7 +82,8 @@ def _kind(word: str) -> Kind | None:
 
 def _method_folders(folder: Path) -> list[Path]:
     """Return the folders of `crossval`'s methods: this one itself, or those directly below it."""
-    if (folder / SCORES).is_file() and (folder / RESULT).is_file():
+    result = folder / RESULT  # a training run has a file of that name, too, without folds
+    if (folder / SCORES).is_file() and result.is_file() and b'"folds"' in result.read_bytes():
         return [folder]
     return sorted(
         path.parent for path in folder.glob(f"*/{RESULT}") if _method_folders(path.parent)
