@@ -29,20 +29,20 @@ def joined(choice: Any) -> str:
 Data = Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")]
 AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
 BundleArgument = Annotated[
-    str, Argument(help="Bundle made by `facepairs train`, or `default` for the included model.")
+    str, Argument(help="Bundle of `train` or `calibrate`, or `default` for the included model.")
 ]
 VerifierArgument = Annotated[
     str,
     Argument(
         metavar="BUNDLE",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
+        help="Bundle of `train` or `calibrate`, TOML file of another embedder, or `default`.",
     ),
 ]
 Bundle = Annotated[
     str,
     Option(
         "--bundle",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
+        help="Bundle of `train` or `calibrate`, TOML file of another embedder, or `default`.",
         envvar="FACEPAIRS_BUNDLE",
     ),
 ]
