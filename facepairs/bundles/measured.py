@@ -60,7 +60,7 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         offset: Finite.
         lookalikes: Whether half of the strangers that it was fitted to look alike; if not, they
             were strangers at random.
-        ece: Expected calibration error on people that it was not fitted to, cross-fitted; None
+        ece: Expected calibration error on pairs that it was not fitted to, cross-fitted; None
             where it was not measured.
 
     Raises:

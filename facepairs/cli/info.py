@@ -73,7 +73,8 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
         accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
         rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))
     if calibration and calibration.ece is not None:
-        rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
+        text = f"{percent(calibration.ece)} (ECE, on pairs it was not fitted to)"
+        rows.append(("calibration error", text))
     return [*rows, *_point_rows(bundle), ("files", "all SHA-256 checksums match")]
 
 
