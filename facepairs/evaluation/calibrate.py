@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.bundle import DEFAULT, Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
@@ -120,13 +120,15 @@ def calibrate(
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or pairs (`data.minimums`).
-        BadConfig: `out` is the bundle itself or lies in `data`.
+        BadConfig: `out` is the bundle itself, lies in `data`, or is called `default`.
         BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
         BadData: The folder cannot be read, or `out` cannot be written.
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.calibrate")
     model, data, out = open_model(bundle), Path(data), Path(out)
+    if str(out) == DEFAULT:
+        raise BadConfig(f"{DEFAULT} names the included model; choose another folder", "out")
     if out.resolve() == model.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(
             f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
@@ -150,7 +152,8 @@ def calibrate(
 
 def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
-    measured_on = f"{counted(len(scored.names), 'person', 'people')} of {scored.index.root.name}"
+    people = counted(len(scored.names), "person", "people")
+    measured_on = f"{people} of {scored.index.root.absolute().name}/"
     plain = fitted = scored.calibrate(measured_on)
     whitened = whiten(scored) if isinstance(model, Bundle) and model.map is None else None
     if whitened:

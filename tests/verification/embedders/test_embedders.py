@@ -282,7 +282,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     told = json.loads(in_process("verify", a, b, "--bundle", mine, "--json").stdout)
     assert told["same"] is not None
     errors = told["operating_point"]["errors"]
-    assert errors["measured_on"] == "24 people of faces"
+    assert errors["measured_on"] == "24 people of faces/"
     low, high = errors["fmr"]["interval"]
     assert low <= errors["fmr"]["value"] <= high
     assert 0 < told["probability"] < 1
