@@ -133,13 +133,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         """The balanced threshold, where the probability is one half."""
         return self.calibration.threshold
 
-    @property
-    def decided_at(self) -> float:
-        """The threshold that decides by default."""
-        threshold = operating_point(self).threshold
-        assert threshold is not None
-        return threshold
-
     def to_bytes(self) -> bytes:
         """Return the content of the file: the same bytes for the same figures."""
         values = {**msgspec.to_builtins(self), "people": sorted(self.people)}

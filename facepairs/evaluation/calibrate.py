@@ -19,7 +19,7 @@ from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.fitting import is_no_better, lookalikes
+from facepairs.evaluation.fitting import is_no_better
 from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
@@ -162,7 +162,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     table, plain_table = fitted.errors, plain.errors
     assert table is not None
     assert plain_table is not None
-    genuine, alike = scored.pairs.genuine, lookalikes(scored.pairs.genuine, scored.cluster)
+    genuine, alike = scored.pairs.genuine, scored.alike
     measured, kept, ece = fitted, False, fitted.calibration.ece
     if model.measured and model.errors and not whitened:  # errors that nobody measured are not kept
         former = model.measured.calibration

@@ -2,9 +2,9 @@
 
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
-measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
-where theirs differ; and `error`, why a pair has no score, as `score` writes it. Beside files that
-were written here lies their origin, NAME.json with their SHA-256; files without it are not checked.
+measured too. Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; and
+`error`, why a pair has no score, as `score` writes it. Beside files that were written here lies
+their origin, NAME.json with their SHA-256; files without it are not checked.
 """
 
 import csv
@@ -26,7 +26,7 @@ from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-CLUSTER = "cluster"
+ALIKE = "alike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,7 @@ class ScoreTable:
         genuine: bool[N].
         fold: int16[N]; 0 where the file has none.
         score: float64[N].
-        cluster: int16[N], the cluster that both photos are in, 0 where theirs differ; None where
-            clusters are not known.
+        alike: bool[N], strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
     """
@@ -49,7 +48,7 @@ class ScoreTable:
     genuine: npt.NDArray[np.bool_]
     fold: npt.NDArray[np.int16]
     score: npt.NDArray[np.float64]
-    cluster: npt.NDArray[np.int16] | None = None
+    alike: npt.NDArray[np.bool_] | None = None
     unscored: int = 0
 
     def __len__(self) -> int:
@@ -103,9 +102,9 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
     columns: list[Iterable[object]] = [scores.left, scores.right]
     columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]
     names: tuple[str, ...] = COLUMNS
-    if scores.cluster is not None:
-        names = (*COLUMNS, CLUSTER)
-        columns.append(number or "" for number in scores.cluster.tolist())
+    if scores.alike is not None:
+        names = (*COLUMNS, ALIKE)
+        columns.append("1" if alike else "" for alike in scores.alike.tolist())
     with scores_file(path, provenance) as handle:
         writer = csv.writer(handle)
         writer.writerow(names)
@@ -130,11 +129,9 @@ def read_scores(path: Path) -> ScoreTable:
     """
     read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
-    genuine = bytearray()
-    fold, cluster = array("h"), array("h")
-    score = array("d")
+    genuine, alike = bytearray(), bytearray()
+    fold, score = array("h"), array("d")
     unscored = 0
-    clustered = False
     for line, row in csv_rows(path, ("genuine", "score")):
         if row.get("error", "").strip() or not row["genuine"].strip():
             unscored += 1
@@ -143,10 +140,9 @@ def read_scores(path: Path) -> ScoreTable:
             genuine.append(parse_genuine(row["genuine"]))
             fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
-            cluster.append(_cluster(row.get(CLUSTER, "")))
+            alike.append(bool(row.get(ALIKE, "").strip()) and not genuine[-1])
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
-        clustered |= CLUSTER in row
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
@@ -157,7 +153,7 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(genuine, np.bool_),
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
-        np.frombuffer(cluster, np.int16) if clustered else None,
+        np.frombuffer(alike, np.bool_) if any(alike) else None,
         unscored,
     )
 
@@ -170,14 +166,6 @@ def _score(cell: str) -> float:
     if not math.isfinite(value) or "_" in cell:
         raise ValueError(f"score is {cell!r}, not a finite number")
     return value
-
-
-def _cluster(cell: str) -> int:
-    """Return the number of a cluster, 0 where the cell is empty."""
-    try:
-        return parse_fold(cell)
-    except ValueError:
-        raise ValueError(f"cluster is {cell!r}, not a whole number from 0 up, or empty") from None
 
 
 def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) -> Ints:

@@ -11,7 +11,7 @@ All figures follow from the last two: `facepairs evaluate RUN` computes them aga
 import gc
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,6 @@ from facepairs.bundles.measured import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
-from facepairs.evaluation.error_rates import CLUSTERS
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
@@ -197,10 +196,6 @@ def run_fold(
     bundle = Bundle.open(run.bundle)
     check_unknown(bundle, view.index, view.people_of(fold), fold)
     scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold)).table()
-    if scores.cluster is not None:  # clusters of different folds get different numbers
-        first = CLUSTERS * (fold - 1)
-        numbers = np.where(scores.cluster > 0, scores.cluster + first, 0).astype(np.int16)
-        scores = replace(scores, cluster=numbers)
     balanced = operating_point(bundle, balanced=True)
     name, pairs = str(bundle.folder), f"LFW View 2, fold {fold}"
     origin = provenance_of(bundle, name, pairs, balanced, protocol="view2")
@@ -258,12 +253,12 @@ def _summarise(view: View2, model: str, out: Path) -> Summary | None:
 
 def _join(parts: list[ScoreTable]) -> ScoreTable:
     """Return the scores of all folds in one table."""
-    clusters = [part.cluster for part in parts if part.cluster is not None]
+    alike = [part.alike for part in parts if part.alike is not None]
     return ScoreTable(
         [name for part in parts for name in part.left],
         [name for part in parts for name in part.right],
         np.concatenate([part.genuine for part in parts]),
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
-        np.concatenate(clusters) if len(clusters) == len(parts) else None,
+        np.concatenate(alike) if len(alike) == len(parts) else None,
     )
