@@ -98,23 +98,18 @@ def _short_name(path: Path) -> str:
     return path.stem if path.suffix else path.name
 
 
-class FoldTraining(msgspec.Struct, frozen=True):
-    """How a fold was trained and decides; `people` in each part of the split."""
+class FoldNetwork(msgspec.Struct, frozen=True):
+    """How the network of a fold decides."""
 
     fold: int
     threshold: float
     calibration: Calibration
-    people: dict[str, int] = {}
-    epochs: int | None = None
-    minutes: float | None = None
-    seed: int | None = None
 
 
 class CrossvalResult(msgspec.Struct, frozen=True, kw_only=True):
     """The folds of a method that are done, and the number of folds in all."""
 
-    method: str | None = None
-    folds: list[FoldTraining]
+    folds: list[FoldNetwork]
     folds_in_all: int | None = None
 
 

@@ -3,7 +3,7 @@
 RUN/config.toml       the settings, equal for all folds
 RUN/fold-01/ …        a run folder per fold; its scores.csv is written at the end
 RUN/scores.csv        the scores of all finished folds
-RUN/result.json       how the networks of these folds were trained and decide
+RUN/result.json       how the networks of these folds decide
 
 All figures follow from the last two: `facepairs evaluate RUN` computes them again.
 """
@@ -29,7 +29,7 @@ from facepairs.evaluation.sources import (
     RESULT,
     SCORES,
     CrossvalResult,
-    FoldTraining,
+    FoldNetwork,
     ScoreSource,
 )
 from facepairs.evaluation.summary import Summary
@@ -68,11 +68,11 @@ class CrossvalReport:
 
 @dataclass(frozen=True, eq=False)
 class FinishedFold:
-    """The scores of a fold, its alignment, and how its network was trained and decides."""
+    """The scores of a fold, its alignment, and how its network decides."""
 
     scores: ScoreTable
     alignment: str | None
-    training: FoldTraining
+    network: FoldNetwork
 
 
 def crossval(
@@ -215,16 +215,13 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
         scores = read_scores(folder / SCORES)
         if not run or not origin or set(scores.fold.tolist()) != {fold}:
             return None
-        threshold, seed = origin.balanced_threshold, run.config.seed
+        threshold = origin.balanced_threshold
     except (OSError, FacepairsError):
         return None
     if threshold is None or origin.calibration is None:
         return None
-    minutes = round(run.seconds / 60, 2)
-    training = FoldTraining(
-        fold, threshold, origin.calibration, run.people, run.epochs, minutes, seed
-    )
-    return FinishedFold(scores, origin.alignment, training)
+    network = FoldNetwork(fold, threshold, origin.calibration)
+    return FinishedFold(scores, origin.alignment, network)
 
 
 def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
@@ -246,8 +243,8 @@ def _summarise(view: View2, model: str, out: Path) -> Summary | None:
         model=model, alignment=done[0].alignment, pairs="LFW View 2", protocol="view2"
     )
     write_scores(out / SCORES, _join([fold.scores for fold in done]), provenance)
-    trainings = [fold.training for fold in done]
-    write_json(out / RESULT, CrossvalResult(method=model, folds=trainings, folds_in_all=len(folds)))
+    networks = [fold.network for fold in done]
+    write_json(out / RESULT, CrossvalResult(folds=networks, folds_in_all=len(folds)))
     return measure_scores(ScoreSource("view2", str(out), model)).summary
 
 
