@@ -35,8 +35,8 @@ MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 
 
 def calibrate(
-    genuine: npt.ArrayLike,
-    score: npt.ArrayLike,
+    genuine: Bools,
+    score: Floats,
     *,
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
@@ -51,7 +51,7 @@ def calibrate(
 
     Args:
         genuine: bool[N].
-        score: float[N], of people that the network was not trained on.
+        score: float64[N], of people that the network was not trained on.
         lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
         measured_on: The pairs, in words.
@@ -60,19 +60,18 @@ def calibrate(
         NotEnough: The pairs do not suffice to fit a curve.
         BadData: A score is not finite, or the arrays do not fit together.
     """
-    labels, scores = check_two_classes(genuine, score)
-    curve = fit_logistic(labels, scores, lookalike=lookalike)
+    curve = fit_logistic(genuine, score, lookalike=lookalike)
     try:
-        probability = cross_fitted_probability(labels, scores, lookalike=lookalike)
+        probability = cross_fitted_probability(genuine, score, lookalike=lookalike)
     except NotEnough:  # a half alone does not suffice to fit a curve
         ece = None
     else:
-        ece = expected_calibration_error(labels, probability, lookalike)
-    rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
+        ece = expected_calibration_error(genuine, probability, lookalike)
+    rows = thresholds_for(genuine, score, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
-        labels,
-        scores,
+        genuine,
+        score,
         lookalike=lookalike,
         people=people,
         thresholds=[curve.threshold, *kept],
