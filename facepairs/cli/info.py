@@ -67,11 +67,6 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     if bundle.weights_licence:
         whose = "" if bundle.licence else " that it started from"
         rows.append(("licence", f"{bundle.weights_licence} (of the weights{whose})"))
-    if bundle.calibrated:
-        rows.append(("calibrated", bundle.calibrated.finished))
-    if view2 := bundle.view2:
-        accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
-        rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))
     if calibration and calibration.ece is not None:
         text = f"{percent(calibration.ece)} (ECE, on pairs it was not fitted to)"
         rows.append(("calibration error", text))
