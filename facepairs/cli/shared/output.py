@@ -5,15 +5,22 @@ import json
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from facepairs.cli.shared.quiet import quiet
 from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
+if TYPE_CHECKING:
+    from facepairs.verification.verifier import Verifier
+
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
+VERDICT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
+VERDICT_SCHEMA = 3
+MATCH = {True: "yes", False: "no", None: ""}
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
@@ -79,6 +86,20 @@ def log_first(lines: Sequence[str]) -> None:
         log(line)
     if len(lines) > MAX_SHOWN:
         log(f"… and {len(lines) - MAX_SHOWN:,} more: use --json")
+
+
+def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> None:
+    """Warn of people on whom the model was trained or calibrated, by their photos' folders."""
+    from facepairs.data.pairs import person_name
+
+    names = sorted({person_name(str(photo.absolute())) for photo in photos})
+    known = [name for name, known in zip(names, verifier.bundle.knows(names), strict=True) if known]
+    if known:
+        people = " and ".join(known) if len(known) < 3 else f"{len(known):,} of these people"
+        log(
+            f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
+            "more errors"
+        )
 
 
 def print_rows(rows: Iterable[Sequence[str]]) -> None:
