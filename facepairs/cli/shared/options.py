@@ -4,12 +4,10 @@
 verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
 """
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import typer
 from typer import Argument, Option
 
 from facepairs import choices
@@ -88,18 +86,6 @@ BeamOptions = Annotated[
         show_default=False,
     ),
 ]
-
-
-def training_settings(context: typer.Context) -> dict[str, Any]:
-    """Return the options of a command that are fields of TrainConfig and were used."""
-    from facepairs.config import TrainConfig
-
-    fields = {field.name for field in dataclasses.fields(TrainConfig)}
-    return {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in context.params.items()
-        if name in fields and value is not None and value is not False
-    }
 
 
 def typed_command() -> str:
