@@ -36,7 +36,7 @@ from facepairs.evaluation.sources import (
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model
-from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
+from facepairs.verification.provenance import Provenance, provenance_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,8 +91,9 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     """
     folder = Path(source.path) if source.kind == "view2" else None
     path = folder / SCORES if folder else Path(source.path)
-    scores, origin = read_scores(path), read_provenance(path)
-    known, warnings = known_in_file(scores, origin, path)
+    scores = read_scores(path)
+    origin = scores.origin
+    known, warnings = known_in_file(scores, path)
     if scores.unscored:
         pairs = counted(scores.unscored, "pair")
         warnings.append(f"{path}: left out: {pairs} without a score or a label")
@@ -152,7 +153,6 @@ def measure_model(
         _curves(scores, origin),
         groups,
         people_left_out=selection.people_left_out,
-        model=model.model,
         **about,
     )
 

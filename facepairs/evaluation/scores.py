@@ -41,6 +41,7 @@ class ScoreTable:
         alike: bool[N], strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
+        origin: What made the scores of a file; None where that is not known.
     """
 
     left: Sequence[str]
@@ -50,6 +51,7 @@ class ScoreTable:
     score: npt.NDArray[np.float64]
     alike: npt.NDArray[np.bool_] | None = None
     unscored: int = 0
+    origin: Provenance | None = None
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -127,7 +129,7 @@ def read_scores(path: Path) -> ScoreTable:
             since its origin was written.
         NotEnough: No pair is left after those with an error.
     """
-    read_provenance(path)
+    origin = read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
     genuine, alike = bytearray(), bytearray()
     fold, score = array("h"), array("d")
@@ -155,6 +157,7 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(score, np.float64),
         np.frombuffer(alike, np.bool_) if any(alike) else None,
         unscored,
+        origin,
     )
 
 

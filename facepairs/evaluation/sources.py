@@ -24,7 +24,6 @@ from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.embedder import is_embedder
 from facepairs.verification.loading import Model
-from facepairs.verification.provenance import Provenance
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
@@ -146,17 +145,17 @@ def known_in_selection(model: Model, path: str, selection: PairSelection) -> Kno
     return _judge(int(of_pair.sum()), len(pairs), path, selection.protocol)
 
 
-def known_in_file(scores: ScoreTable, known_by: Provenance | None, path: Path) -> Known:
+def known_in_file(scores: ScoreTable, path: Path) -> Known:
     """Count the pairs of a scores file that show people whom its model knows.
 
     Args:
         scores: The pairs; people are told by the folders of their photos.
-        known_by: What made the scores, None where that is not known.
         path: The file, for messages.
 
     Raises:
         BadData: As `known_in_selection`.
     """
+    known_by = scores.origin
     if known_by is None:
         return None, [
             f"{path}: of unknown origin (no {path.name}.json beside it): the people of the pairs "

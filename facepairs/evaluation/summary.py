@@ -84,7 +84,6 @@ class Summary:
         other_faces: Photos of which another face than the most prominent one fits their folder, and
             was used; None where no photos were scored here.
         alignment: How photos become crops, as the bundle has it, where it is known.
-        model: The architecture.
         groups: Errors within the groups of people that the user named, as `verify` decides, the
             worst first.
         identification: How well people are identified; None where it was not asked for.
@@ -113,7 +112,6 @@ class Summary:
     pairs_left_out: int | None = None
     other_faces: int | None = None
     alignment: str | None = None
-    model: str | None = None
     groups: Mapping[str, Errors] = field(default_factory=dict)
     identification: IdentificationFigures | None = None
 

@@ -45,7 +45,7 @@ from facepairs.training.run_folder import (
     settings_of_run,
 )
 from facepairs.training.view2.protocol import View2, check_unknown, prepare_view2
-from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
+from facepairs.verification.provenance import Provenance, provenance_of
 from facepairs.verification.verifier import Verifier
 
 FIXED = ("init", "lists", "cache", "skip_bad")  # settings that the model or the protocol decides
@@ -211,9 +211,9 @@ def fold_folder(out: Path, fold: int) -> Path:
 def read_fold(folder: Path, fold: int) -> FinishedFold | None:
     """Return a finished fold, or None when it is not finished or its files do not fit together."""
     try:
-        run, origin = Run.read(folder), read_provenance(folder / SCORES)
         scores = read_scores(folder / SCORES)
-        if not run or not origin or set(scores.fold.tolist()) != {fold}:
+        origin = scores.origin
+        if not Run.read(folder) or not origin or set(scores.fold.tolist()) != {fold}:
             return None
         threshold = origin.balanced_threshold
     except (OSError, FacepairsError):

@@ -316,6 +316,5 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     summary = json.loads(done.stdout)
     assert "the training people of" in done.stderr
     assert summary["people"] == 24
-    assert summary["model"] == "other"
     assert summary["ece"] is None
     assert summary["threshold_source"] == "other_half"
