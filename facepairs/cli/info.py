@@ -39,11 +39,10 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
 
 
 def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
-    size = model.network_path.stat().st_size / 1e6
-    checked = "" if model.sha256 else ", no checksum to compare with"
+    checked = "" if model.sha256 else " (no checksum to compare with)"
     rows = [
         ("model", f"{model.model}, described by {model.path}"),
-        ("network", f"{model.network_path} ({size:.1f} MB{checked})"),
+        ("network", f"{model.network_path}{checked}"),
         ("photos", PHOTOS[model.alignment]),
         ("licence", model.licence or "not recorded"),
         ("trained on", model.trained_with or "not recorded"),

@@ -22,22 +22,20 @@ from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
+    QUIET,
+    VERBOSE,
     describe_failure,
     escape_unencodable,
     is_usage_error,
     print_error,
+    quiet_tensorflow,
     report_bug,
     report_error,
     report_usage_error,
     show_warnings,
-)
-from facepairs.cli.shared.progress import showing_on_stderr
-from facepairs.cli.shared.quiet import (
-    QUIET,
-    VERBOSE,
-    quiet_tensorflow,
     silence_libraries,
 )
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.errors import FacepairsError, one_line
 from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_input, refuse_url
