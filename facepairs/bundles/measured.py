@@ -60,7 +60,7 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         offset: Finite.
         lookalikes: Whether half of the strangers that it was fitted to look alike; if not, they
             were strangers at random.
-        ece: Expected calibration error on people that it was not fitted to, cross-fitted; None
+        ece: Expected calibration error on pairs that it was not fitted to, cross-fitted; None
             where it was not measured.
 
     Raises:
@@ -132,13 +132,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     def threshold(self) -> float:
         """The balanced threshold, where the probability is one half."""
         return self.calibration.threshold
-
-    @property
-    def decided_at(self) -> float:
-        """The threshold that decides by default."""
-        threshold = operating_point(self).threshold
-        assert threshold is not None
-        return threshold
 
     def to_bytes(self) -> bytes:
         """Return the content of the file: the same bytes for the same figures."""

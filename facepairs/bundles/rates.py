@@ -143,8 +143,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         fmr: T rates with their intervals, among all impostor pairs.
         lookalike_fmr: The same among those that look alike; None where these are not known.
         fnmr: The same among genuine pairs.
-        clusters: By number of the cluster, errors within it at the default operating point, the
-            worst first.
         small_faces: Tables of pairs of small faces, the smallest first.
         grouping: What was measured of groups of faces; None where it was not.
 
@@ -161,7 +159,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     fmr: Rows
     lookalike_fmr: Rows | None
     fnmr: Rows
-    clusters: dict[str, Errors] = {}
     small_faces: tuple["SmallFaces", ...] = ()
     grouping: GroupErrors | None = None
 

@@ -77,14 +77,11 @@ def _print_report(report: dict[str, Any]) -> None:
     from facepairs.bench.report import to_text
 
     machine, settings = report["machine"], report["settings"]
-    images = counted(settings["images"], "image")
-    people = counted(settings["people"], "person", "people")
-    crop = f"centre {settings['crop_px']} of 250 pixels, align {settings['align']}"
+    images = f"{counted(settings['images'], 'image')}, in batches of {settings['batch_size']}"
     print_rows(
         [
             ("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"),
-            ("images", f"{images} of {people}"),
-            ("crop", f"{crop}; batch of {settings['batch_size']}"),
+            ("images", f"{images}, align {settings['align']}"),
         ]
     )
     print("\n" + "\n".join(to_text(report)) + "\n")

@@ -45,7 +45,7 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
         ("verify decides", f"{point.label}: score {point.threshold:.4f} and above"),
         ("errors", point.describe()),
         ("probability", f"one half at score {result.bundle.threshold:.4f}"),
-        ("calibration error", f"{percent(result.ece)} (ECE on these pairs)"),
+        ("calibration error", f"{percent(result.ece)} (ECE, on pairs it was not fitted to)"),
     ]
     if result.auc is not None:
         text = f"adapted: AUC {result.auc:.4f} on people they were not adapted to"

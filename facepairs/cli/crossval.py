@@ -48,7 +48,8 @@ def crossval(
     settings = settings_of_run(given, out, resume)
     report = run(data, lists, out, settings, folds=fold or (), resume=resume)
     if json:
-        print_json({**vars(report), "out": str(out), "summary": to_plain(report.summary)})
+        values = {**vars(report), "out": str(out), "summary": to_plain(report.summary)}
+        print_json({**values, "schema": 1})
     elif report.summary:
         print(text_of([summaries_table("model", {settings.model: report.summary})]))
     if report.interrupted:

@@ -11,15 +11,16 @@ from typer import Argument, Option
 
 from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
+    MATCH,
     NEGATIVE,
     OK,
+    VERDICT_CODES,
     log,
     log_first,
     print_json,
     print_result,
     print_rows,
 )
-from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH
 from facepairs.errors import FacepairsError
 from facepairs.support.words import counted
 
@@ -175,7 +176,7 @@ def identify(
     else:
         _print_faces(found)
     is_known = None if found[0].known is None else any(one.known for one in found)
-    raise typer.Exit(EXIT_CODES[is_known])
+    raise typer.Exit(VERDICT_CODES[is_known])
 
 
 def _warn_of_faces(path: str, found: "list[Identification]") -> None:

@@ -39,11 +39,10 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
 
 
 def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
-    size = model.network_path.stat().st_size / 1e6
-    checked = "" if model.sha256 else ", no checksum to compare with"
+    checked = "" if model.sha256 else " (no checksum to compare with)"
     rows = [
         ("model", f"{model.model}, described by {model.path}"),
-        ("network", f"{model.network_path} ({size:.1f} MB{checked})"),
+        ("network", f"{model.network_path}{checked}"),
         ("photos", PHOTOS[model.alignment]),
         ("licence", model.licence or "not recorded"),
         ("trained on", model.trained_with or "not recorded"),
@@ -67,13 +66,9 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     if bundle.weights_licence:
         whose = "" if bundle.licence else " that it started from"
         rows.append(("licence", f"{bundle.weights_licence} (of the weights{whose})"))
-    if bundle.calibrated:
-        rows.append(("calibrated", bundle.calibrated.finished))
-    if view2 := bundle.view2:
-        accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
-        rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))
     if calibration and calibration.ece is not None:
-        rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
+        text = f"{percent(calibration.ece)} (ECE, on pairs it was not fitted to)"
+        rows.append(("calibration error", text))
     return [*rows, *_point_rows(bundle), ("files", "all SHA-256 checksums match")]
 
 

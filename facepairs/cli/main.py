@@ -22,23 +22,21 @@ from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
+    QUIET,
+    VERBOSE,
     describe_failure,
     escape_unencodable,
     is_usage_error,
+    open_streams,
     print_error,
+    quiet_tensorflow,
     report_bug,
     report_error,
     report_usage_error,
     show_warnings,
-)
-from facepairs.cli.shared.progress import showing_on_stderr
-from facepairs.cli.shared.quiet import (
-    QUIET,
-    VERBOSE,
-    open_streams,
-    quiet_tensorflow,
     silence_libraries,
 )
+from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.errors import FacepairsError, one_line
 from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_input, refuse_url
@@ -196,8 +194,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
-    first = next((word for word in arguments if not word.startswith("-")), "")
-    selected = [first] if first in COMMANDS else COMMANDS  # importing one command starts sooner
+    # Importing one command starts sooner; a second one may be an option's value, or the other way.
+    selected = [name for name in COMMANDS if name in arguments] or COMMANDS
     try:
         code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):

@@ -17,8 +17,7 @@ from facepairs.cli.shared.options import (
     Threshold,
     path,
 )
-from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
-from facepairs.cli.shared.verdicts import SCHEMA, Rows
+from facepairs.cli.shared.output import NEGATIVE, OK, VERDICT_SCHEMA, log, print_result
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def score(
         log(line)
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
     rows = _report_rows(report, point, describe_prior(prior))
-    print_result(json, {**values, "model": bundle, "schema": SCHEMA}, rows)
+    print_result(json, {**values, "model": bundle, "schema": VERDICT_SCHEMA}, rows)
     log(f"written: {out}, and where the scores come from: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
@@ -107,7 +106,9 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
         )
 
 
-def _report_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:
+def _report_rows(
+    report: "PairsReport", point: "OperatingPoint", prior: str
+) -> list[tuple[str, str]]:
     """Return the counts of a scored list of pairs; `prior` names that of the probabilities."""
     from facepairs.verification.verdict import error_rows, threshold_text
 

@@ -8,17 +8,14 @@ from typer import Argument
 
 from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
+    MATCH,
     MAX_SHOWN,
     NEGATIVE,
     OK,
+    VERDICT_SCHEMA,
     log_first,
     print_result,
     print_rows,
-)
-from facepairs.cli.shared.verdicts import (
-    MATCH,
-    SCHEMA,
-    Rows,
     warn_of_known,
 )
 from facepairs.support.words import counted
@@ -58,7 +55,7 @@ def search(
     ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
     log_first([f"unusable: {one.error}" for one in ranking.failed])
-    values = {"folder": str(folder), "model": bundle, "schema": SCHEMA}
+    values = {"folder": str(folder), "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
         rows = [
@@ -70,7 +67,7 @@ def search(
     raise typer.Exit(NEGATIVE if ranking.failed else OK)
 
 
-def _ranking_rows(ranking: "Ranking") -> Rows:
+def _ranking_rows(ranking: "Ranking") -> list[tuple[str, str]]:
     """Return how many photos match, and how many faces would by chance."""
     from facepairs.verification.verdict import threshold_text
 

@@ -9,8 +9,7 @@ from typing import Annotated
 from typer import Option
 
 from facepairs.cli.shared.options import Bundle, Json
-from facepairs.cli.shared.output import log
-from facepairs.cli.shared.quiet import quiet
+from facepairs.cli.shared.output import log, quiet
 from facepairs.support.console import showing
 
 EXAMPLE = """\b

@@ -1,5 +1,6 @@
 """`facepairs train`."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,6 @@ from facepairs.cli.shared.options import (
     Model,
     Seed,
     SkipBad,
-    training_settings,
 )
 from facepairs.cli.shared.output import INTERRUPTED, log, print_result
 from facepairs.support.words import command_line, counted
@@ -62,11 +62,15 @@ def train(
     measure errors. A run is saved after every epoch: stop it with Ctrl-C, and --resume goes on from
     the last one, with more or fewer devices. If a worker is lost, the others exit with 138.
     """
-    from facepairs.config import read_table
+    from facepairs.config import TrainConfig, read_table
     from facepairs.training.run_folder import settings_of_run
     from facepairs.training.train import train as run
 
-    given = {**read_table(config), **training_settings(context)}
+    fields = {field.name for field in dataclasses.fields(TrainConfig)}
+    given = read_table(config)
+    for name, value in context.params.items():
+        if name in fields and value is not None and value is not False:
+            given[name] = str(value) if isinstance(value, Path) else value
     settings = settings_of_run(given, out, resume)
     result = run(data, out, settings, resume=resume, devices=devices, store=store)
     if json or result.has_bundle:

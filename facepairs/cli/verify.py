@@ -8,10 +8,11 @@ import typer
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Prior, Threshold
-from facepairs.cli.shared.output import log, print_result
-from facepairs.cli.shared.verdicts import (
-    EXIT_CODES,
-    SCHEMA,
+from facepairs.cli.shared.output import (
+    VERDICT_CODES,
+    VERDICT_SCHEMA,
+    log,
+    print_result,
     warn_of_known,
 )
 
@@ -76,9 +77,9 @@ def verify(
     warn_of_known(verifier, bundle, photos)
     _warn_of_face(photos[0], verdict.left, "" if face else "--face 2")
     _warn_of_face(photos[1], verdict.right, "" if face else "--face 1 --face 2")
-    values = {"left": left, "right": right, "model": bundle, "schema": SCHEMA}
+    values = {"left": left, "right": right, "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
-    raise typer.Exit(EXIT_CODES[verdict.same])
+    raise typer.Exit(VERDICT_CODES[verdict.same])
 
 
 def _warn_of_face(path: Path, face: "AlignedFace | None", option: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
 
 TRUE_WORDS = {"1", "1.0", "true", "yes", "same", "genuine"}
 FALSE_WORDS = {"0", "0.0", "false", "no", "different", "impostor"}
@@ -189,7 +189,8 @@ def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
         index: The index of the images.
 
     Raises:
-        BadData: A row is wrong, or there is none; the message quotes file, line number and cell.
+        BadData: A row is wrong; the message quotes file, line number and cell.
+        NotEnough: There is no row.
     """
     images, fold, genuine = array("i"), array("h"), bytearray()
     for line, row in csv_rows(path, ("left", "right", "genuine")):
@@ -200,7 +201,7 @@ def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
     if not images:
-        raise BadData(f"{path}: no pairs below the header")
+        raise NotEnough(f"{path}: no pairs below the header")
     left, right = np.reshape(images, (-1, 2)).T
     return PairList.of(left, right, np.frombuffer(genuine, np.bool_), fold)
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.bundle import DEFAULT, Bundle
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
@@ -19,7 +19,7 @@ from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.fitting import is_no_better, lookalikes
+from facepairs.evaluation.fitting import is_no_better
 from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
@@ -36,7 +36,7 @@ from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
 from facepairs.verification.embedders import embedder
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, model_name, open_model
+from facepairs.verification.loading import Model, compares_by_cosine, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
@@ -120,13 +120,15 @@ def calibrate(
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or pairs (`data.minimums`).
-        BadConfig: `out` is the bundle itself or lies in `data`.
+        BadConfig: `out` is the bundle itself, lies in `data`, or is called `default`.
         BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
         BadData: The folder cannot be read, or `out` cannot be written.
         MissingExtra: The extra `measure` is not installed.
     """
     require_extras(["measure"], "facepairs.calibrate")
     model, data, out = open_model(bundle), Path(data), Path(out)
+    if str(out) == DEFAULT:
+        raise BadConfig(f"{DEFAULT} names the included model; choose another folder", "out")
     if out.resolve() == model.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(
             f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
@@ -150,7 +152,8 @@ def calibrate(
 
 def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
-    measured_on = f"{counted(len(scored.names), 'person', 'people')} of {scored.index.root.name}"
+    people = counted(len(scored.names), "person", "people")
+    measured_on = f"{people} of {scored.index.root.absolute().name}/"
     plain = fitted = scored.calibrate(measured_on)
     whitened = whiten(scored) if isinstance(model, Bundle) and model.map is None else None
     if whitened:
@@ -159,7 +162,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     table, plain_table = fitted.errors, plain.errors
     assert table is not None
     assert plain_table is not None
-    genuine, alike = scored.pairs.genuine, lookalikes(scored.pairs.genuine, scored.cluster)
+    genuine, alike = scored.pairs.genuine, scored.alike
     measured, kept, ece = fitted, False, fitted.calibration.ece
     if model.measured and model.errors and not whitened:  # errors that nobody measured are not kept
         former = model.measured.calibration
@@ -168,7 +171,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
     # Groups are measured where embeddings are compared by their cosine.
-    if not kept and scored.heaps and getattr(model, "distance", "cosine") == "cosine":
+    if not kept and scored.heaps and compares_by_cosine(model):
         errors = msgspec.structs.replace(table, grouping=measure_grouping(scored.heaps, table))
         measured = msgspec.structs.replace(measured, errors=errors)
     now = operating_point(measured)

@@ -1,4 +1,4 @@
-"""Errors of decisions: of all pairs, within clusters of look-alikes, within the user's groups.
+"""Errors of decisions: of all pairs, among look-alikes, within the user's groups.
 
 Most strangers are unlike at a glance, and a false match rate over all of them promises too much:
 those who compare photos mostly compare people of one sex, age and origin. Nothing of that is
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
-from facepairs.data.pairs import person_name
+from facepairs.data.pairs import PairList, person_name
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, PairPeople
 from facepairs.evaluation.metrics.intervals import bootstrap, exact_interval, share_of, wider
@@ -26,7 +26,6 @@ from facepairs.evaluation.scores import ScoreTable
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
 CLUSTERS = 8
 PEOPLE_PER_CLUSTER = 20  # at least: they form 190 pairs of strangers
-Clusters = npt.NDArray[np.int16]
 
 
 def errors_of(
@@ -114,27 +113,6 @@ def errors_by_group(
     return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 
 
-def cluster_errors(
-    cluster: npt.NDArray[np.integer] | None,
-    genuine: Bools,
-    accepted: Bools,
-    people: PairPeople | None,
-) -> dict[str, Errors]:
-    """Return the errors within each cluster of look-alikes that has enough pairs, the worst first.
-
-    Args:
-        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
-            where it is not known.
-        genuine: bool[N].
-        accepted: bool[N], the decisions.
-        people: Of the pairs.
-    """
-    numbers = [] if cluster is None else np.unique(cluster[cluster > 0]).tolist()
-    masks = {str(number): np.asarray(cluster == number) for number in numbers}
-    enough = {name: m for name, m in masks.items() if (m & ~genuine).sum() >= MIN_IMPOSTORS}
-    return errors_by_group(enough, genuine, accepted, people)
-
-
 def group_errors(groups: PeopleGroups, scores: ScoreTable, accepted: Bools) -> dict[str, Errors]:
     """Return the errors within each group, the worst first.
 
@@ -172,7 +150,7 @@ def is_small(row: Errors) -> bool:
 
 def find_clusters(
     embeddings: npt.NDArray[np.float32], person: Ints, most: int = CLUSTERS
-) -> Clusters | None:
+) -> npt.NDArray[np.int16] | None:
     """Cluster photos of people that a network was not trained on.
 
     Args:
@@ -198,16 +176,19 @@ def find_clusters(
     return clusters
 
 
-def pair_clusters(
-    clusters: Clusters | None, left: npt.NDArray[np.integer], right: npt.NDArray[np.integer]
-) -> Clusters | None:
-    """Return the cluster of both photos of each pair, int16[P]; 0 where theirs differ.
+def find_lookalikes(
+    embeddings: npt.NDArray[np.float32], person: Ints, pairs: PairList
+) -> Bools | None:
+    """Return which pairs show strangers who look alike, bool[P]; None where that is not known.
 
     Args:
-        clusters: int16[N], as from `find_clusters`; None gives None.
-        left: int[P], positions in `clusters`.
-        right: int[P], positions in `clusters`.
+        embeddings: As for `find_clusters`.
+        person: As for `find_clusters`.
+        pairs: P pairs of photos.
     """
+    clusters = find_clusters(embeddings, person)
     if clusters is None:
         return None
-    return np.where(clusters[left] == clusters[right], clusters[left], 0).astype(np.int16)
+    left, right = clusters[pairs.left], clusters[pairs.right]
+    alike: Bools = (left > 0) & (left == right) & ~pairs.genuine
+    return alike if alike.any() else None

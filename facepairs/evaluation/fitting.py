@@ -5,7 +5,6 @@ All on pairs of people that the network was not trained on.
 
 from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +13,6 @@ from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import parts_of
-from facepairs.evaluation.error_rates import cluster_errors
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import FARS, pairs_needed, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import (
@@ -37,10 +35,10 @@ MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 
 
 def calibrate(
-    genuine: npt.ArrayLike,
-    score: npt.ArrayLike,
+    genuine: Bools,
+    score: Floats,
     *,
-    cluster: npt.NDArray[np.integer] | None = None,
+    lookalike: Bools | None = None,
     people: PairPeople | None = None,
     measured_on: str = "held-out people",
 ) -> Measured:
@@ -53,9 +51,8 @@ def calibrate(
 
     Args:
         genuine: bool[N].
-        score: float[N], of people that the network was not trained on.
-        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
-            where it is not known.
+        score: float64[N], of people that the network was not trained on.
+        lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
         measured_on: The pairs, in words.
 
@@ -63,34 +60,28 @@ def calibrate(
         NotEnough: The pairs do not suffice to fit a curve.
         BadData: A score is not finite, or the arrays do not fit together.
     """
-    labels, scores = check_two_classes(genuine, score)
-    lookalike = lookalikes(labels, cluster)
-    curve = fit_logistic(labels, scores, lookalike=lookalike)
+    curve = fit_logistic(genuine, score, lookalike=lookalike)
     try:
-        probability = cross_fitted_probability(labels, scores, lookalike=lookalike)
+        probability = cross_fitted_probability(genuine, score, lookalike=lookalike)
     except NotEnough:  # a half alone does not suffice to fit a curve
         ece = None
     else:
-        ece = expected_calibration_error(labels, probability, lookalike)
-    rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
+        ece = expected_calibration_error(genuine, probability, lookalike)
+    rows = thresholds_for(genuine, score, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
-        labels,
-        scores,
-        cluster=cluster,
+        genuine,
+        score,
+        lookalike=lookalike,
         people=people,
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
-    result = Measured(
+    return Measured(
         calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece),
         thresholds=tuple(rows),
         promise=default_promise(rows, curve.threshold, errors),
         errors=errors,
-    )
-    clusters = cluster_errors(cluster, labels, scores >= result.decided_at, people)
-    return msgspec.structs.replace(
-        result, errors=msgspec.structs.replace(errors, clusters=clusters)
     )
 
 
@@ -110,7 +101,7 @@ def thresholds_for(
         people: Of the pairs. Pairs of the same two people then count once towards the number of
             pairs that a target needs.
     """
-    hard = ~genuine if lookalike is None else lookalike & ~genuine
+    hard = ~genuine if lookalike is None else lookalike
     available = independent_pairs(hard, people)
     among: Among = "strangers" if lookalike is None else "look-alikes"
     rows = []
@@ -129,7 +120,7 @@ def measure_errors(
     genuine: Bools,
     score: Floats,
     *,
-    cluster: npt.NDArray[np.integer] | None = None,
+    lookalike: Bools | None = None,
     people: PairPeople | None = None,
     thresholds: Sequence[float] = (),
     measured_on: str,
@@ -139,16 +130,16 @@ def measure_errors(
     Args:
         genuine: bool[N], with both classes.
         score: float64[N], finite.
-        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
-            where it is not known.
+        lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
         thresholds: Thresholds that the table must have.
         measured_on: The pairs, in words.
     """
     grid = threshold_grid(score[genuine], score[~genuine], thresholds)
     place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
-    alike = np.zeros(len(score), bool) if cluster is None else (cluster > 0) & ~genuine
-    kinds = {"fmr": ~genuine, "fnmr": genuine} | ({"alike": alike} if alike.any() else {})
+    kinds = {"fmr": ~genuine, "fnmr": genuine}
+    if lookalike is not None:
+        kinds["alike"] = lookalike
     draws: dict[str, list[Floats]] = {name: [] for name in kinds}
     for weight in people_weights(people) if people is not None else ():
         for name, members in kinds.items():
@@ -165,7 +156,7 @@ def measure_errors(
         people=None if people is None else len(np.unique(np.concatenate(people))),
         genuine_pairs=int(genuine.sum()),
         impostor_pairs=int((~genuine).sum()),
-        lookalike_pairs=int(alike.sum()) if "alike" in kinds else None,
+        lookalike_pairs=None if lookalike is None else int(lookalike.sum()),
         thresholds=tuple(grid.tolist()),
         fmr=columns["fmr"],
         lookalike_fmr=columns.get("alike"),
@@ -217,14 +208,6 @@ def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[Row, .
         ends = wider(clopper_pearson(round(share * count), count), draws)
         rows.append((round(float(share), DIGITS), round(ends[0], DIGITS), round(ends[1], DIGITS)))
     return tuple(rows)
-
-
-def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
-    """Return which impostor pairs look alike, bool[N]; None where it is not known or none does."""
-    if cluster is None:
-        return None
-    alike: Bools = (cluster > 0) & ~genuine
-    return alike if alike.any() else None
 
 
 def default_promise(

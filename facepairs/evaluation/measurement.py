@@ -19,9 +19,10 @@ from facepairs.evaluation.decisions import (
     decide,
     decide_at,
 )
-from facepairs.evaluation.error_rates import cluster_errors, group_errors
-from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes
+from facepairs.evaluation.error_rates import group_errors
+from facepairs.evaluation.fitting import cross_fitted_probability
 from facepairs.evaluation.metrics.arrays import Bools, Floats
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources import (
@@ -35,7 +36,7 @@ from facepairs.evaluation.sources import (
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model
-from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
+from facepairs.verification.provenance import Provenance, provenance_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,8 +91,9 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     """
     folder = Path(source.path) if source.kind == "view2" else None
     path = folder / SCORES if folder else Path(source.path)
-    scores, origin = read_scores(path), read_provenance(path)
-    known, warnings = known_in_file(scores, origin, path)
+    scores = read_scores(path)
+    origin = scores.origin
+    known, warnings = known_in_file(scores, path)
     if scores.unscored:
         pairs = counted(scores.unscored, "pair")
         warnings.append(f"{path}: left out: {pairs} without a score or a label")
@@ -151,7 +153,6 @@ def measure_model(
         _curves(scores, origin),
         groups,
         people_left_out=selection.people_left_out,
-        model=model.model,
         **about,
     )
 
@@ -203,8 +204,8 @@ def _measure(
         groups: The user's groups.
         **about: What else the summary says.
     """
-    genuine, score, cluster = scores.genuine, scores.score, scores.cluster
-    probability = None
+    genuine, score = scores.genuine, scores.score
+    probability, ece = None, None
     if curves:
         probability = np.empty(len(scores))
         for number, curve in curves.items():
@@ -212,30 +213,28 @@ def _measure(
             probability[members] = curve.probability(score[members])
     # A probability is judged on such strangers as its curves were fitted to.
     judged_alike = all(curve.lookalikes for curve in curves.values())
-    alike = lookalikes(genuine, cluster) if judged_alike else None
+    alike = scores.alike if judged_alike else None
+    if probability is not None:
+        ece = expected_calibration_error(genuine, probability, alike)
     decided, verify_point = decisions[0], origin.operating_point if origin else None
     summary = summarise(
         genuine,
         score,
         decisions,
-        probability,
-        alike,
+        scores.alike,
+        scores.people,
+        ece=ece,
         verify_point=verify_point,
-        cluster=cluster,
-        people=scores.people,
     )
     if probability is None:
         with suppress(NotEnough):
             probability = cross_fitted_probability(genuine, score, scores.fold, alike)
     default = next((one for one in decisions if one.point.name == verify_point), decided)
-    if origin and origin.embedder_sha256 is None:  # several networks: their clusters differ
-        cluster = None
     summary = replace(
         summary,
         pairs=origin.pairs if origin else Path(source.path).name,
         scored_by=origin.model if origin else None,
         alignment=origin.alignment if origin else None,
-        clusters=cluster_errors(cluster, genuine, default.accepted, scores.people),
         groups=group_errors(groups, scores, default.accepted) if groups else {},
         **about,
     )

@@ -12,7 +12,7 @@ from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
-from facepairs.evaluation.error_rates import Clusters, find_clusters, pair_clusters
+from facepairs.evaluation.error_rates import find_lookalikes
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
@@ -48,8 +48,7 @@ class ScoredPairs:
         index: The photos.
         pairs: N pairs whose photos can be used.
         score: float64[N].
-        cluster: int16[N], the cluster that both photos are in, from 1, and 0 where theirs differ;
-            None where clusters are not known.
+        alike: bool[N], strangers who look alike; None where that is not known.
         embeddings: float32[photos of the index, D], NaN for those that are in no pair; None for a
             network that has none.
         heaps: The embeddings that grouping is measured with; none for a network that has none.
@@ -58,28 +57,28 @@ class ScoredPairs:
     index: FaceIndex
     pairs: PairList
     score: npt.NDArray[np.float64]
-    cluster: Clusters | None
+    alike: Bools | None
     embeddings: npt.NDArray[np.float32] | None = None
     heaps: tuple[FaceHeap, ...] = ()
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
         keep = self.pairs.show_none_of(unusable)
-        cluster = None if self.cluster is None else self.cluster[keep]
-        return replace(self, pairs=self.pairs.where(keep), score=self.score[keep], cluster=cluster)
+        alike = None if self.alike is None else self.alike[keep]
+        return replace(self, pairs=self.pairs.where(keep), score=self.score[keep], alike=alike)
 
     def table(self) -> ScoreTable:
         """Return them with the names of their photos."""
         pairs, sides = self.pairs, (self.pairs.left, self.pairs.right)
         left, right = (StringTable(self.index.name(int(i)) for i in side) for side in sides)
-        return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.cluster)
+        return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.alike)
 
     def calibrate(self, measured_on: str) -> Measured:
         """Fit a verifier's probability and thresholds to them; see `fitting.calibrate`."""
         return calibrate(
             self.pairs.genuine,
             self.score,
-            cluster=self.cluster,
+            lookalike=self.alike,
             people=self.people,
             measured_on=measured_on,
         )
@@ -103,7 +102,7 @@ def score_pairs(
     errors: dict[int, str] | None = None,
     faces: FittingFaces = MOST_PROMINENT,
 ) -> ScoredPairs:
-    """Score pairs; with an embedding network, also cluster their photos.
+    """Score pairs; with an embedding network, also tell who look alike.
 
     Args:
         verifier: What scores them.
@@ -131,9 +130,9 @@ def score_pairs(
         for chunk in (pairs.where(slice(at, at + CHUNK)) for at in range(0, len(pairs), CHUNK))
     ]
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
-    cluster = pair_clusters(find_clusters(embeddings, person), pairs.left, pairs.right)
+    alike = find_lookalikes(embeddings, person, pairs)
     heap = FaceHeap(embeddings[known], person[known], verifier.bundle.cohort)
-    return ScoredPairs(index, pairs, scores, cluster, embeddings, (heap,))
+    return ScoredPairs(index, pairs, scores, alike, embeddings, (heap,))
 
 
 def embed_images(

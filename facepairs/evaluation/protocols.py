@@ -11,7 +11,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import BadData, NotEnough
+from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
 from facepairs.verification.loading import Model
 
@@ -59,7 +59,8 @@ def choose_pairs(
         pairs_csv: A file with the pairs; replaces the protocol.
 
     Raises:
-        BadData: The protocol is unknown, or a list cannot be read.
+        BadConfig: The protocol is unknown, or not possible with these models.
+        BadData: A list cannot be read.
         NotEnough: Too few people are unknown to the bundles.
     """
     index = FaceIndex.scan(data)
@@ -82,7 +83,7 @@ def choose_pairs(
         ) from None
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
-    source = f"people of {data.absolute().name}"
+    source = f"people of {data.absolute().name}/"
     if all(model.lists_training for model in models):
         know = "models do" if models[1:] else "model does"
         source = f"people whose folder names the {know} not know"
@@ -96,9 +97,13 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
     protocol = wanted or "heldout"
     if not wanted and len(trained_under) == 1 and trained_under <= set(PROTOCOLS):
         protocol = trained_under.pop()
-    known = PROTOCOLS if bundles else (*PROTOCOLS, "view2")
-    if protocol not in known:
-        raise BadData(
-            f"protocol {protocol!r} is unknown; use one of {', '.join(known)}", "protocol"
+    if protocol not in (*PROTOCOLS, "view2"):
+        known = ", ".join((*PROTOCOLS, "view2"))
+        raise BadConfig(f"protocol {protocol!r} is unknown; use one of {known}", "protocol")
+    if protocol == "view2" and bundles:
+        raise BadConfig(
+            "View 2 needs a network for each of its ten folds, and a bundle has one; run crossval, "
+            "or choose another protocol",
+            "protocol",
         )
     return protocol

@@ -2,9 +2,9 @@
 
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
-measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
-where theirs differ; and `error`, why a pair has no score, as `score` writes it. Beside files that
-were written here lies their origin, NAME.json with their SHA-256; files without it are not checked.
+measured too. Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; and
+`error`, why a pair has no score, as `score` writes it. Beside files that were written here lies
+their origin, NAME.json with their SHA-256; files without it are not checked.
 """
 
 import csv
@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-CLUSTER = "cluster"
+ALIKE = "alike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,10 @@ class ScoreTable:
         genuine: bool[N].
         fold: int16[N]; 0 where the file has none.
         score: float64[N].
-        cluster: int16[N], the cluster that both photos are in, 0 where theirs differ; None where
-            clusters are not known.
+        alike: bool[N], strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
+        origin: What made the scores of a file; None where that is not known.
     """
 
     left: Sequence[str]
@@ -49,8 +49,9 @@ class ScoreTable:
     genuine: npt.NDArray[np.bool_]
     fold: npt.NDArray[np.int16]
     score: npt.NDArray[np.float64]
-    cluster: npt.NDArray[np.int16] | None = None
+    alike: npt.NDArray[np.bool_] | None = None
     unscored: int = 0
+    origin: Provenance | None = None
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -64,7 +65,7 @@ class ScoreTable:
     @property
     def has_names(self) -> bool:
         """Whether the photos are named."""
-        return bool(self.left[0])
+        return len(self) > 0 and bool(self.left[0])
 
     @cached_property
     def people(self) -> PairPeople | None:
@@ -76,7 +77,7 @@ class ScoreTable:
         sides = [[person_of(name) for name in side] for side in self.sides]
         names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
         left, right = numbers.reshape(2, -1).astype(np.int64)
-        if not names[0] or ((left == right) != self.genuine).any():
+        if not len(names) or not names[0] or ((left == right) != self.genuine).any():
             return None
         return left, right
 
@@ -103,9 +104,9 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
     columns: list[Iterable[object]] = [scores.left, scores.right]
     columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]
     names: tuple[str, ...] = COLUMNS
-    if scores.cluster is not None:
-        names = (*COLUMNS, CLUSTER)
-        columns.append(number or "" for number in scores.cluster.tolist())
+    if scores.alike is not None:
+        names = (*COLUMNS, ALIKE)
+        columns.append("1" if alike else "" for alike in scores.alike.tolist())
     with scores_file(path, provenance) as handle:
         writer = csv.writer(handle)
         writer.writerow(names)
@@ -126,15 +127,13 @@ def read_scores(path: Path) -> ScoreTable:
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
             since its origin was written.
-        NotEnough: One class is left after pairs with an error.
+        NotEnough: No pair is left after those with an error.
     """
-    read_provenance(path)
+    origin = read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
-    genuine = bytearray()
-    fold, cluster = array("h"), array("h")
-    score = array("d")
+    genuine, alike = bytearray(), bytearray()
+    fold, score = array("h"), array("d")
     unscored = 0
-    clustered = False
     for line, row in csv_rows(path, ("genuine", "score")):
         if row.get("error", "").strip() or not row["genuine"].strip():
             unscored += 1
@@ -143,22 +142,22 @@ def read_scores(path: Path) -> ScoreTable:
             genuine.append(parse_genuine(row["genuine"]))
             fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
-            cluster.append(_cluster(row.get(CLUSTER, "")))
+            alike.append(bool(row.get(ALIKE, "").strip()) and not genuine[-1])
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
-        clustered |= CLUSTER in row
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
-        raise BadData(f"{path}: no pair with a label and a score below the header")
+        raise NotEnough(f"{path}: no pair with a label and a score below the header")
     return ScoreTable(
         sides["left"],
         sides["right"],
         np.frombuffer(genuine, np.bool_),
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
-        np.frombuffer(cluster, np.int16) if clustered else None,
+        np.frombuffer(alike, np.bool_) if any(alike) else None,
         unscored,
+        origin,
     )
 
 
@@ -170,14 +169,6 @@ def _score(cell: str) -> float:
     if not math.isfinite(value) or "_" in cell:
         raise ValueError(f"score is {cell!r}, not a finite number")
     return value
-
-
-def _cluster(cell: str) -> int:
-    """Return the number of a cluster, 0 where the cell is empty."""
-    try:
-        return parse_fold(cell)
-    except ValueError:
-        raise ValueError(f"cluster is {cell!r}, not a whole number from 0 up, or empty") from None
 
 
 def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) -> Ints:

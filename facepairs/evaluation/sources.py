@@ -24,7 +24,6 @@ from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.embedder import is_embedder
 from facepairs.verification.loading import Model
-from facepairs.verification.provenance import Provenance
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
@@ -82,7 +81,8 @@ def _kind(word: str) -> Kind | None:
 
 def _method_folders(folder: Path) -> list[Path]:
     """Return the folders of `crossval`'s methods: this one itself, or those directly below it."""
-    if (folder / SCORES).is_file() and (folder / RESULT).is_file():
+    result = folder / RESULT  # a training run has a file of that name, too, without folds
+    if (folder / SCORES).is_file() and result.is_file() and b'"folds"' in result.read_bytes():
         return [folder]
     return sorted(
         path.parent for path in folder.glob(f"*/{RESULT}") if _method_folders(path.parent)
@@ -97,23 +97,18 @@ def _short_name(path: Path) -> str:
     return path.stem if path.suffix else path.name
 
 
-class FoldTraining(msgspec.Struct, frozen=True):
-    """How a fold was trained and decides; `people` in each part of the split."""
+class FoldNetwork(msgspec.Struct, frozen=True):
+    """How the network of a fold decides."""
 
     fold: int
     threshold: float
     calibration: Calibration
-    people: dict[str, int] = {}
-    epochs: int | None = None
-    minutes: float | None = None
-    seed: int | None = None
 
 
 class CrossvalResult(msgspec.Struct, frozen=True, kw_only=True):
     """The folds of a method that are done, and the number of folds in all."""
 
-    method: str | None = None
-    folds: list[FoldTraining]
+    folds: list[FoldNetwork]
     folds_in_all: int | None = None
 
 
@@ -150,17 +145,17 @@ def known_in_selection(model: Model, path: str, selection: PairSelection) -> Kno
     return _judge(int(of_pair.sum()), len(pairs), path, selection.protocol)
 
 
-def known_in_file(scores: ScoreTable, known_by: Provenance | None, path: Path) -> Known:
+def known_in_file(scores: ScoreTable, path: Path) -> Known:
     """Count the pairs of a scores file that show people whom its model knows.
 
     Args:
         scores: The pairs; people are told by the folders of their photos.
-        known_by: What made the scores, None where that is not known.
         path: The file, for messages.
 
     Raises:
         BadData: As `known_in_selection`.
     """
+    known_by = scores.origin
     if known_by is None:
         return None, [
             f"{path}: of unknown origin (no {path.name}.json beside it): the people of the pairs "

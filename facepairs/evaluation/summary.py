@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import NotEnough
@@ -38,9 +37,8 @@ from facepairs.evaluation.metrics.intervals import (
     over_folds,
     wider,
 )
-from facepairs.evaluation.metrics.reliability import expected_calibration_error
 
-SCHEMA = 5
+SCHEMA = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +84,8 @@ class Summary:
         other_faces: Photos of which another face than the most prominent one fits their folder, and
             was used; None where no photos were scored here.
         alignment: How photos become crops, as the bundle has it, where it is known.
-        model: The architecture.
-        clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
-        groups: The same for the groups of people that the user named.
+        groups: Errors within the groups of people that the user named, as `verify` decides, the
+            worst first.
         identification: How well people are identified; None where it was not asked for.
     """
 
@@ -115,8 +112,6 @@ class Summary:
     pairs_left_out: int | None = None
     other_faces: int | None = None
     alignment: str | None = None
-    model: str | None = None
-    clusters: Mapping[str, Errors] = field(default_factory=dict)
     groups: Mapping[str, Errors] = field(default_factory=dict)
     identification: IdentificationFigures | None = None
 
@@ -154,12 +149,11 @@ def summarise(
     genuine: Bools,
     score: Floats,
     decisions: Sequence[Decisions],
-    probability: Floats | None = None,
     lookalike: Bools | None = None,
-    *,
-    verify_point: str | None = None,
-    cluster: npt.NDArray[np.integer] | None = None,
     people: PairPeople | None = None,
+    *,
+    ece: float | None = None,
+    verify_point: str | None = None,
 ) -> Summary:
     """Return every figure of decided pairs.
 
@@ -167,13 +161,10 @@ def summarise(
         genuine: bool[N], with both classes.
         score: float64[N], finite.
         decisions: Those of the accuracy, then those at other operating points of the model.
-        probability: float64[N] at equal priors, or None.
-        lookalike: bool[N], the strangers that make up half of those whose probability is judged;
-            None for strangers at random.
-        verify_point: Name of the operating point with which `verify` decides.
-        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
-            where it is not known.
+        lookalike: bool[N], strangers who look alike; None where that is not known.
         people: Of the pairs; None where they are not known.
+        ece: Calibration error of their probabilities, where they have any.
+        verify_point: Name of the operating point with which `verify` decides.
 
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
@@ -185,7 +176,7 @@ def summarise(
         [(np.ones(len(genuine), np.bool_), one.accepted) for one in decisions],
         genuine,
         people,
-        None if cluster is None else (cluster > 0) & ~genuine,
+        lookalike,
         more=lambda weight: [weighted_auc(*weights_by_rank(rank, genuine, weight))],
     )
     folds = _folds(genuine, decided)
@@ -196,9 +187,6 @@ def summarise(
     counts = int(genuine.sum()), int((~genuine).sum())
     sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
     equal = all(one == other for one, other in [counts, *sizes])
-    ece = None
-    if probability is not None:
-        ece = expected_calibration_error(genuine, probability, lookalike)
     return Summary(
         genuine_pairs=counts[0],
         impostor_pairs=counts[1],

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.embedding_map import EmbeddingMap
-from facepairs.evaluation.error_rates import find_clusters, pair_clusters
+from facepairs.evaluation.error_rates import find_lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.curves import share_below
 from facepairs.evaluation.pair_scores import FaceHeap, ScoredPairs
@@ -75,9 +75,8 @@ def whiten(scored: ScoredPairs) -> Whitened | None:
     fitted = fit_map(rows[usable], person[usable])
     mapped = np.full_like(rows, np.nan)
     mapped[usable] = fitted(rows[usable])
-    clusters = find_clusters(mapped, person)
-    cluster = pair_clusters(clusters, scored.pairs.left, scored.pairs.right)
-    result = replace(scored, score=score, cluster=cluster, embeddings=mapped, heaps=heaps)
+    alike = find_lookalikes(mapped, person, scored.pairs)
+    result = replace(scored, score=score, alike=alike, embeddings=mapped, heaps=heaps)
     return Whitened(fitted, result, float(after.mean()), float(before.mean()))
 
 

@@ -10,7 +10,6 @@ from facepairs.verification.embedders.embedder import (
     EMBEDDER,
     ExternalEmbedder,
     is_embedder,
-    threshold_problem,
 )
 from facepairs.verification.embedders.scorers import EmbedderScorer
 from facepairs.verification.scorer import BundleScorer, Scorer
@@ -59,5 +58,10 @@ def check_threshold(model: Model, threshold: float) -> None:
     if model.kind == "pair" or not math.isfinite(threshold):
         return  # `operating_point` refuses what is not finite
     distance = "cosine" if isinstance(model, Bundle) else model.distance
-    if problem := threshold_problem(distance, threshold):
-        raise BadConfig(problem, "threshold")
+    if distance == "cosine" and abs(threshold) > 1:
+        raise BadConfig(f"threshold is {threshold:g}; a cosine lies from -1 to 1", "threshold")
+    if distance != "cosine" and threshold > 0:
+        raise BadConfig(
+            f"threshold is {threshold:g}; a score is a distance with a minus: give {-threshold:g}",
+            "threshold",
+        )

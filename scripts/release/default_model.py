@@ -199,7 +199,7 @@ def fit_probability(
     curve = fit_logistic(labels, score, lookalike=alike)
     probability = cross_fitted_probability(labels, score, None, alike)
     ece = expected_calibration_error(labels, probability, alike)
-    return Calibration(curve.scale, curve.offset, True, ece, len(genuine), len(impostor))
+    return Calibration(curve.scale, curve.offset, True, ece)
 
 
 def all_genuine(index: FaceIndex) -> PairList:

@@ -149,7 +149,9 @@ def _block(path: str, command: Any) -> str:
 
 
 def _argument(parameter: Any) -> str:
-    name = (parameter.metavar or parameter.name).strip("[]{}").upper()
+    name = (parameter.metavar or parameter.name).upper()
+    if name.startswith("["):
+        name = name.strip("[]")
     return name if parameter.required else f"[{name}]"
 
 

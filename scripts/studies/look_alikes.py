@@ -28,7 +28,7 @@ from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import FacepairsError, NotEnough
-from facepairs.evaluation.error_rates import CLUSTERS, find_clusters, pair_clusters
+from facepairs.evaluation.error_rates import CLUSTERS, find_clusters
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.pair_scores import embed_images
 from facepairs.support.words import align_columns
@@ -135,7 +135,7 @@ def _clusters(
     found = find_clusters(embeddings, person, count)
     if found is None:
         raise NotEnough("too few people to tell who looks alike; give all of LFW's")
-    return pair_clusters(found, left, right)
+    return np.where(found[left] == found[right], found[left], 0).astype(np.int16)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -31,6 +31,11 @@ def test_there_are_few_commands_and_options():
     assert sum(len(options_of(one)) for one in commands) + len(everywhere) <= MOST_OPTIONS
 
 
+def test_an_option_s_value_may_be_called_like_a_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    in_process("--cache", "cache", "info", "default", check=0)
+
+
 def test_an_option_has_one_name():
     for command in leaves(build_command()):
         for option in command.params:

@@ -7,6 +7,7 @@ import pytest
 from processes.command_line import Result, in_process
 from tiny.scores import draw_photos, invented, write_method
 
+from facepairs.evaluation.report.tables import VERIFIERS_NOTE
 from facepairs.evaluation.scores import write_scores
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -45,7 +46,7 @@ def test_a_report_without_pictures(world, tmp_path):
 
 def test_several_are_compared_in_a_table(world):
     pairs, blank, title, *lines = evaluate(world / "run", world / "scores.csv").stdout.splitlines()
-    assert (pairs.split()[0], blank, title) == ("Pairs", "", "Verifiers")
+    assert (pairs.split()[0], blank, title) == ("Pairs", "", f"Verifiers. {VERIFIERS_NOTE}")
     assert lines[0].startswith("verifier")
     assert [line.split()[0] for line in lines[1:3]] == ["siamese", world.name]
     assert "balanced accuracy" in lines[5]

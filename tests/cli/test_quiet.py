@@ -12,7 +12,7 @@ from processes.command_line import facepairs, in_process
 
 CHATTER = """
 import logging, os, sys, warnings
-from facepairs.cli.shared.quiet import silence_libraries
+from facepairs.cli.shared.output import silence_libraries
 silence_libraries()
 os.write(2, b"from C\\n")
 warnings.warn("from Python", DeprecationWarning)
@@ -39,7 +39,7 @@ def test_warnings_logs_and_prints_of_libraries_need_verbose():
 
 
 def test_crashes_in_c_have_a_traceback():
-    begin = "from facepairs.cli.shared.quiet import silence_libraries\nsilence_libraries()\n"
+    begin = "from facepairs.cli.shared.output import silence_libraries\nsilence_libraries()\n"
     crash = run(begin + "import os\nos.abort()")
     assert crash.returncode < 0
     assert crash.stderr.startswith("Fatal Python error: Aborted")

@@ -4,7 +4,7 @@ import pytest
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList, read_pairs_csv
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
 
 INDEX = FaceIndex.from_listing(["A/1.jpg", "A/2.jpg", "B, the 2nd/1.jpg"])
 
@@ -37,13 +37,17 @@ def test_rows_are_read(tmp_path):
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,x\n", "line 2: fold is .x."),
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,-1\n", "line 2: fold is '-1'"),
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,32768\n", "line 2: fold is '32768'"),
-        ("left,right,genuine\n", "no pairs"),
         ("", "no column"),
     ],
 )
 def test_wrong_rows_are_quoted(tmp_path, text, why):
     with pytest.raises(BadData, match=why):
         read(tmp_path, text)
+
+
+def test_without_a_row_there_is_not_enough(tmp_path):
+    with pytest.raises(NotEnough):
+        read(tmp_path, "left,right,genuine\n")
 
 
 def test_masks_and_slices_select_pairs():

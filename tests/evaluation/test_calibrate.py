@@ -68,7 +68,7 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
         choose_pairs([new], faces)
     assert result.former.threshold == bundle.threshold
     assert not result.kept_former
-    assert new.errors.measured_on == f"24 people of {faces.name}"
+    assert new.errors.measured_on == f"24 people of {faces.name}/"
     assert new.errors.people == 24
     assert json.loads(json.dumps(result.to_json()))["operating_point"]["errors"]["fmr"]
     photos = sorted(next(faces.iterdir()).iterdir())
@@ -142,6 +142,23 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     assert result.bundle.calibration == first.calibration
     assert result.bundle.errors == first.errors
     assert 0 < result.ece < 0.5  # of the one that is kept
+
+
+def test_figures_that_are_kept_are_not_mixed_with_new_ones(faces, tmp_path, monkeypatch):
+    monkeypatch.setattr("facepairs.evaluation.calibrate.whiten", lambda _: None)
+    plain = tiny_bundle(tmp_path / "plain", kind="embedding")
+    first = calibrate(plain.folder, some_of(faces, tmp_path / "few", people=8), tmp_path / "first")
+    assert not first.kept_former
+    monkeypatch.setattr("facepairs.evaluation.calibrate.is_no_better", lambda *_: True)
+    second = calibrate(first.bundle.folder, faces, tmp_path / "second")
+    assert second.kept_former
+    assert second.bundle.measured == first.bundle.measured
+
+
+def test_the_included_model_s_name_is_no_folder_to_write(bundle, faces):
+    with pytest.raises(BadConfig) as refused:
+        calibrate(bundle.folder, faces, "default")
+    assert refused.value.arguments == ("out",)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,17 @@
-"""Clusters of look-alikes, errors at every threshold, and a bundle's promises."""
+"""Who looks alike, errors at every threshold, and a bundle's promises."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.evaluation.error_rates import CLUSTERS, errors_by_group, find_clusters, pair_clusters
+from facepairs.data.pairs import PairList
+from facepairs.evaluation.error_rates import (
+    CLUSTERS,
+    errors_by_group,
+    find_clusters,
+    find_lookalikes,
+)
 from facepairs.evaluation.fitting import (
     calibrate,
     fit_logistic,
@@ -32,8 +38,9 @@ def test_strangers_of_one_look_share_a_cluster_and_pass_more_often():
     person = np.tile(np.arange(200), 2)
     clusters = find_clusters(photos.reshape(-1, 16), person)
     assert set(clusters.tolist()) == set(range(1, CLUSTERS + 1))
-    cluster = pair_clusters(clusters, left, right + 200)
-    alike = (cluster > 0) & ~genuine
+    pairs = PairList.of(left, right + 200, genuine)
+    alike = find_lookalikes(photos.reshape(-1, 16), person, pairs)
+    assert np.array_equal(alike, (clusters[left] == clusters[right + 200]) & ~genuine)
     assert 0.05 < alike.mean() < 0.4
     rows = thresholds_for(genuine, score, lookalike=alike)
     for row in rows[:2]:
@@ -64,9 +71,9 @@ def test_errors_between_thresholds_are_never_better_than_they_are(seed):
     genuine = rng.random(400) < 0.4
     genuine[:2] = True, False
     score = rng.normal(size=400).round(int(rng.integers(1, 6))) + genuine
-    cluster = rng.integers(0, 3, 400)
+    alike = (rng.integers(0, 3, 400) > 0) & ~genuine
     table = measure_errors(
-        genuine, score, cluster=cluster, thresholds=[0.5], measured_on="drawn numbers"
+        genuine, score, lookalike=alike, thresholds=[0.5], measured_on="drawn numbers"
     )
     for threshold in [*rng.normal(size=20), 0.5]:
         found, accepted = table.at(threshold), score >= threshold
@@ -98,17 +105,15 @@ def test_groups_are_listed_with_the_worst_first():
 @pytest.mark.usefixtures("few_draws_here")
 def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     _, left, right, genuine, score = drawn_pairs()
-    cluster = np.where(left // 50 == right // 50, left // 50 + 1, 0)
+    alike = (left // 50 == right // 50) & ~genuine
     people = left, right
-    fitted = calibrate(genuine, score, cluster=cluster, people=people)
+    fitted = calibrate(genuine, score, lookalike=alike, people=people)
     promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.promise)
     assert promised.threshold > fitted.threshold
     assert fitted.errors.at(promised.threshold).fnmr.value <= 0.5
-    assert fitted.decided_at == promised.threshold
     assert fitted.errors.at(promised.threshold).lookalike_fmr.value <= promised.max_fmr
-    assert len(fitted.errors.clusters) == 4
     hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
-    assert calibrate(genuine, hopeless, cluster=cluster).promise is None
+    assert calibrate(genuine, hopeless, lookalike=alike).promise is None
 
 
 def test_look_alikes_lower_the_probability():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.verification.provenance import Provenance
 
@@ -109,7 +109,6 @@ def test_a_bad_cell_is_quoted_with_file_and_line(tmp_path, row, cell):
         (b'left,genuine,score\n"a\nb\nc",1,1\nd,1,x\n', "line 5: "),  # of lines, not of rows
         (b"", ""),
         (b"left,right,score\na,b,1\n", "line 1: "),
-        (b"genuine,score\n", ""),
         (b"genuine,score\n1\n", "line 2: "),
         (b"genuine,score,Score\n1,2,3\n", "line 1: "),
         (b"genuine,score\n1,2,3\n", "line 2: "),
@@ -125,6 +124,14 @@ def test_files_that_are_no_scores_files_are_refused(tmp_path, content, place):
     with pytest.raises(BadData) as caught:
         read_scores(path)
     assert f"{path}: {place}" in str(caught.value)
+
+
+def test_without_pairs_there_is_not_enough(tmp_path):
+    with pytest.raises(NotEnough):
+        read_scores(written(tmp_path, "genuine,score\n"))
+    nothing = ScoreTable([], [], np.zeros(0, bool), np.zeros(0, np.int16), np.zeros(0))
+    assert nothing.people is None
+    assert not nothing.has_names
 
 
 @pytest.mark.parametrize(

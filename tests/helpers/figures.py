@@ -7,8 +7,8 @@ import numpy as np
 
 from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.evaluation.decisions import ThresholdFrom, decide, decide_at
-from facepairs.evaluation.fitting import lookalikes
 from facepairs.evaluation.metrics.arrays import check_two_classes
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
 
 
@@ -34,7 +34,6 @@ def figures_of(
     fold: Any = None,
     calibration: Any = None,
     *,
-    cluster: Any = None,
     people: Any = None,
 ) -> Summary:
     """Return every figure of pairs that one threshold decides, one of each fold, or none."""
@@ -52,5 +51,5 @@ def figures_of(
         probability = np.array([calibration[number].probability(value) for number, value in both])
     elif calibration is not None:
         probability = calibration.probability(scores)
-    alike = lookalikes(labels, cluster)
-    return summarise(labels, scores, [decided], probability, alike, cluster=cluster, people=people)
+    ece = None if probability is None else expected_calibration_error(labels, probability)
+    return summarise(labels, scores, [decided], people=people, ece=ece)

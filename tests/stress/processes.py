@@ -38,7 +38,7 @@ class Ended:
 
 def warm_up() -> None:
     """Import everything that the commands import."""
-    from facepairs.cli.shared.quiet import quiet_tensorflow
+    from facepairs.cli.shared.output import quiet_tensorflow
 
     quiet_tensorflow()
     import keras  # noqa: F401

@@ -4,12 +4,10 @@
 verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
 """
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import typer
 from typer import Argument, Option
 
 from facepairs import choices
@@ -29,20 +27,20 @@ def joined(choice: Any) -> str:
 Data = Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")]
 AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
 BundleArgument = Annotated[
-    str, Argument(help="Bundle made by `facepairs train`, or `default` for the included model.")
+    str, Argument(help="Bundle of `train` or `calibrate`, or `default` for the included model.")
 ]
 VerifierArgument = Annotated[
     str,
     Argument(
         metavar="BUNDLE",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
+        help="Bundle of `train` or `calibrate`, TOML file of another embedder, or `default`.",
     ),
 ]
 Bundle = Annotated[
     str,
     Option(
         "--bundle",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
+        help="Bundle of `train` or `calibrate`, TOML file of another embedder, or `default`.",
         envvar="FACEPAIRS_BUNDLE",
     ),
 ]
@@ -88,18 +86,6 @@ BeamOptions = Annotated[
         show_default=False,
     ),
 ]
-
-
-def training_settings(context: typer.Context) -> dict[str, Any]:
-    """Return the options of a command that are fields of TrainConfig and were used."""
-    from facepairs.config import TrainConfig
-
-    fields = {field.name for field in dataclasses.fields(TrainConfig)}
-    return {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in context.params.items()
-        if name in fields and value is not None and value is not False
-    }
 
 
 def typed_command() -> str:

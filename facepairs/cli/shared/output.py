@@ -1,23 +1,99 @@
-"""Print results on stdout, as text or JSON, and messages on stderr; turn exceptions into a line."""
+"""Print results on stdout, as text or JSON, and messages on stderr; turn exceptions into a line.
 
+What libraries print is silenced, unless `--verbose` asks for it, and our messages with `--quiet`.
+They warn through Python, log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
+"""
+
+import contextlib
 import io
 import json
+import os
 import sys
 import traceback
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from facepairs.cli.shared.quiet import quiet
 from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
+
+if TYPE_CHECKING:
+    from facepairs.verification.verifier import Verifier
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
+VERDICT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
+VERDICT_SCHEMA = 3
+MATCH = {True: "yes", False: "no", None: ""}
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
 OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
+# Environment variables, so that child processes see them.
+VERBOSE, QUIET = "FACEPAIRS_VERBOSE", "FACEPAIRS_QUIET"
+
+
+def quiet() -> bool:
+    """Return whether messages, warnings and progress are hidden."""
+    return os.environ.get(QUIET, "") not in ("", "0")
+
+
+def verbose() -> bool:
+    """Return whether the output of libraries is shown."""
+    return os.environ.get(VERBOSE, "") not in ("", "0") and not quiet()
+
+
+def open_streams() -> None:
+    """Let a standard stream that is closed read and write nothing; no file gets its number."""
+    with contextlib.suppress(OSError):  # too few open files: the command will say so
+        while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(null)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "rw"[number > 0], closefd=False))  # noqa: SIM115
+
+
+def silence_libraries() -> None:
+    """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
+    import logging  # `--help` does not need it
+
+    with contextlib.suppress(OSError):
+        _separate_stderr()
+    if verbose():
+        warnings.simplefilter("default")
+        logging.basicConfig(level=logging.INFO)
+        return
+    if not sys.warnoptions:  # neither -W nor PYTHONWARNINGS is set
+        warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())  # without one, Python prints to stderr
+
+
+def _separate_stderr() -> None:
+    """Point Python at a stderr of its own; unless verbose, discard what C libraries write to it.
+
+    A crash in C is still reported: faulthandler writes its location to Python's stderr.
+    """
+    import faulthandler
+
+    stderr = sys.stderr
+    if stderr is not sys.__stderr__ or stderr is None:
+        return  # replaced by the caller, or closed
+    own = os.dup(2)
+    if not verbose():
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.close(null)
+    sys.stderr = open(own, "w", 1, stderr.encoding, stderr.errors)  # noqa: SIM115
+    faulthandler.enable(sys.stderr)
+
+
+def quiet_tensorflow() -> None:
+    """Set the environment variables of TensorFlow and Keras; call it before their import."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if verbose() else "3")
+    os.environ["KERAS_BACKEND"] = "tensorflow"
 
 
 def escape_unencodable() -> None:
@@ -79,6 +155,20 @@ def log_first(lines: Sequence[str]) -> None:
         log(line)
     if len(lines) > MAX_SHOWN:
         log(f"… and {len(lines) - MAX_SHOWN:,} more: use --json")
+
+
+def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> None:
+    """Warn of people on whom the model was trained or calibrated, by their photos' folders."""
+    from facepairs.data.pairs import person_name
+
+    names = sorted({person_name(str(photo.absolute())) for photo in photos})
+    known = [name for name, known in zip(names, verifier.bundle.knows(names), strict=True) if known]
+    if known:
+        people = " and ".join(known) if len(known) < 3 else f"{len(known):,} of these people"
+        log(
+            f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
+            "more errors"
+        )
 
 
 def print_rows(rows: Iterable[Sequence[str]]) -> None:

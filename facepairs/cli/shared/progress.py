@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from facepairs.cli.shared.output import ERASE_LINE, log
-from facepairs.cli.shared.quiet import quiet
+from facepairs.cli.shared.output import ERASE_LINE, log, quiet
 from facepairs.support.console import Progress, showing
 
 if TYPE_CHECKING:

@@ -107,10 +107,11 @@ def text_of(tables: Iterable[Table]) -> str:
     """Return tables as a terminal shows them."""
     blocks = []
     for table in tables:
-        head = [one_line(table.heading)] if table.columns else []
+        head = [one_line(". ".join(filter(None, [table.heading, table.note])))]
         rows = [list(table.columns)] if table.columns else []
         rows += [[one_line(cell.text) for cell in row] for row in table.rows]
-        blocks.append("\n".join(head + align_columns(rows)))
+        lines = align_columns(rows)
+        blocks.append("\n".join([*head, *lines] if table.columns else lines))
     return "\n\n".join(blocks)
 
 

@@ -68,7 +68,7 @@ def evaluation_tables(
             _differences_table(comparison),
         ]
     for place, one in enumerate(found, 1):
-        own = [*_group_tables(one.summary), *_identification_tables(one.summary)]
+        own = [_groups_table(one.summary), *_identification_tables(one.summary)]
         if comparison is None or not brief:
             own.insert(0, facts_of("figures", "All figures", figure_rows(one.summary)))
         if not brief:
@@ -246,34 +246,27 @@ def _points_table(summary: Summary) -> Table:
     return table_of("points", "Operating points", rows, note)
 
 
-def _group_tables(summary: Summary) -> list[Table]:
-    """Return the errors within groups of people and within clusters of look-alikes."""
-
-    def table(kind: str, groups: Mapping[str, Errors], title: str, what: str) -> Table:
-        rows = []
-        for group, errors in groups.items():
-            genuine, impostor = pair_counts(errors)
-            rows.append(
-                {
-                    kind: group,
-                    STRANGERS: errors.fmr,
-                    GENUINE: errors.fnmr,
-                    "people": errors.people or 0,
-                    "pairs of strangers": impostor,
-                    "genuine pairs": genuine,
-                    "warning": "too few to judge" if is_small(errors) else None,
-                }
-            )
-        at = summary.default_point.label
-        note = f"At {at}, worst first, 95 % intervals; pairs within the {what}"
-        return table_of(f"{kind}s", title, rows, note)
-
-    named = "group. The groups are those of the file that was given."
-    found = "cluster. Clusters are found in the embeddings; nothing is inferred about people."
-    return [
-        table("group", summary.groups, "Errors by group", named),
-        table("cluster", summary.clusters, "Errors by cluster of look-alikes", found),
-    ]
+def _groups_table(summary: Summary) -> Table:
+    """Return the errors within groups of people."""
+    rows = []
+    for group, errors in summary.groups.items():
+        genuine, impostor = pair_counts(errors)
+        rows.append(
+            {
+                "group": group,
+                STRANGERS: errors.fmr,
+                GENUINE: errors.fnmr,
+                "people": errors.people or 0,
+                "pairs of strangers": impostor,
+                "genuine pairs": genuine,
+                "warning": "too few to judge" if is_small(errors) else None,
+            }
+        )
+    note = (
+        f"At {summary.default_point.label}, worst first, 95 % intervals; pairs within the group. "
+        "The groups are those of the file that was given."
+    )
+    return table_of("groups", "Errors by group", rows, note)
 
 
 def _identification_tables(summary: Summary) -> list[Table]:

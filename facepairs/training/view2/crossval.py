@@ -3,7 +3,7 @@
 RUN/config.toml       the settings, equal for all folds
 RUN/fold-01/ …        a run folder per fold; its scores.csv is written at the end
 RUN/scores.csv        the scores of all finished folds
-RUN/result.json       how the networks of these folds were trained and decide
+RUN/result.json       how the networks of these folds decide
 
 All figures follow from the last two: `facepairs evaluate RUN` computes them again.
 """
@@ -11,7 +11,7 @@ All figures follow from the last two: `facepairs evaluate RUN` computes them aga
 import gc
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,6 @@ from facepairs.bundles.measured import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
-from facepairs.evaluation.error_rates import CLUSTERS
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
@@ -30,7 +29,7 @@ from facepairs.evaluation.sources import (
     RESULT,
     SCORES,
     CrossvalResult,
-    FoldTraining,
+    FoldNetwork,
     ScoreSource,
 )
 from facepairs.evaluation.summary import Summary
@@ -46,7 +45,7 @@ from facepairs.training.run_folder import (
     settings_of_run,
 )
 from facepairs.training.view2.protocol import View2, check_unknown, prepare_view2
-from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
+from facepairs.verification.provenance import Provenance, provenance_of
 from facepairs.verification.verifier import Verifier
 
 FIXED = ("init", "lists", "cache", "skip_bad")  # settings that the model or the protocol decides
@@ -69,11 +68,11 @@ class CrossvalReport:
 
 @dataclass(frozen=True, eq=False)
 class FinishedFold:
-    """The scores of a fold, its alignment, and how its network was trained and decides."""
+    """The scores of a fold, its alignment, and how its network decides."""
 
     scores: ScoreTable
     alignment: str | None
-    training: FoldTraining
+    network: FoldNetwork
 
 
 def crossval(
@@ -197,10 +196,6 @@ def run_fold(
     bundle = Bundle.open(run.bundle)
     check_unknown(bundle, view.index, view.people_of(fold), fold)
     scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold)).table()
-    if scores.cluster is not None:  # clusters of different folds get different numbers
-        first = CLUSTERS * (fold - 1)
-        numbers = np.where(scores.cluster > 0, scores.cluster + first, 0).astype(np.int16)
-        scores = replace(scores, cluster=numbers)
     balanced = operating_point(bundle, balanced=True)
     name, pairs = str(bundle.folder), f"LFW View 2, fold {fold}"
     origin = provenance_of(bundle, name, pairs, balanced, protocol="view2")
@@ -216,20 +211,17 @@ def fold_folder(out: Path, fold: int) -> Path:
 def read_fold(folder: Path, fold: int) -> FinishedFold | None:
     """Return a finished fold, or None when it is not finished or its files do not fit together."""
     try:
-        run, origin = Run.read(folder), read_provenance(folder / SCORES)
         scores = read_scores(folder / SCORES)
-        if not run or not origin or set(scores.fold.tolist()) != {fold}:
+        origin = scores.origin
+        if not Run.read(folder) or not origin or set(scores.fold.tolist()) != {fold}:
             return None
-        threshold, seed = origin.balanced_threshold, run.config.seed
+        threshold = origin.balanced_threshold
     except (OSError, FacepairsError):
         return None
     if threshold is None or origin.calibration is None:
         return None
-    minutes = round(run.seconds / 60, 2)
-    training = FoldTraining(
-        fold, threshold, origin.calibration, run.people, run.epochs, minutes, seed
-    )
-    return FinishedFold(scores, origin.alignment, training)
+    network = FoldNetwork(fold, threshold, origin.calibration)
+    return FinishedFold(scores, origin.alignment, network)
 
 
 def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
@@ -251,19 +243,19 @@ def _summarise(view: View2, model: str, out: Path) -> Summary | None:
         model=model, alignment=done[0].alignment, pairs="LFW View 2", protocol="view2"
     )
     write_scores(out / SCORES, _join([fold.scores for fold in done]), provenance)
-    trainings = [fold.training for fold in done]
-    write_json(out / RESULT, CrossvalResult(method=model, folds=trainings, folds_in_all=len(folds)))
+    networks = [fold.network for fold in done]
+    write_json(out / RESULT, CrossvalResult(folds=networks, folds_in_all=len(folds)))
     return measure_scores(ScoreSource("view2", str(out), model)).summary
 
 
 def _join(parts: list[ScoreTable]) -> ScoreTable:
     """Return the scores of all folds in one table."""
-    clusters = [part.cluster for part in parts if part.cluster is not None]
+    alike = [part.alike for part in parts if part.alike is not None]
     return ScoreTable(
         [name for part in parts for name in part.left],
         [name for part in parts for name in part.right],
         np.concatenate([part.genuine for part in parts]),
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
-        np.concatenate(clusters) if len(clusters) == len(parts) else None,
+        np.concatenate(alike) if len(alike) == len(parts) else None,
     )

@@ -25,15 +25,13 @@ Optional keys:
     sha256 = "4c06341c…"       # of the network's file, which is checked
     output = "embedding"       # which output, when the network has several
     normalise = true           # scale embeddings to length one before a distance is taken
-    threshold = 0.28           # on the score: accept from there on; distances count negatively
-    calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
-    measured = "measured.json" # both, with thresholds and errors, from `facepairs calibrate`
+    measured = "measured.json" # probability, thresholds and errors, from `facepairs calibrate`
     people = "identities.json" # hashes of the people of the training, from `facepairs export`
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
     training_data = "MS1MV3: 5.2 million photos from the web"
 
-Without `people` it is unknown which people the network was trained on. Without a threshold there is
-no verdict, without a calibration no probability.
+Without `people` it is unknown which people the network was trained on. Without `measured` there is
+no probability, and a verdict only at a threshold that is given; distances count negatively.
 """
 
 import hashlib
@@ -51,7 +49,6 @@ from facepairs.bundles.identities import NOBODY, Identities, parse_identities
 from facepairs.bundles.manifest import check_file_name, read_regular_file
 from facepairs.bundles.measured import (
     MEASURED,
-    Calibration,
     Measured,
     MeasuredModel,
     parse_measured,
@@ -115,8 +112,6 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: Sha256 | None = None
     output: Text | None = None
     normalise: bool = False
-    threshold: Number | None = None
-    calibration: Calibration | None = None
     measured_file: Text | None = msgspec.field(name="measured", default=None)
     people: Text | None = None
     licence: Text | None = None
@@ -164,15 +159,12 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
             fields = msgspec.structs.asdict(toml)
             people, fields["measured"] = NOBODY, None
             if toml.measured_file is not None:
-                measured = _read_measured(toml, path)
-                fields |= {"measured": measured, "calibration": measured.calibration}
-                fields["threshold"] = measured.threshold
+                check_file_name(toml.measured_file)
+                file = path.parent / toml.measured_file
+                fields["measured"] = measured = parse_measured(read_regular_file(file), file)
                 people = Identities(frozenset(), measured.people)
             if toml.people is not None:
                 people = people.union(_read_people(toml.people, path))
-            threshold = fields["threshold"]
-            if threshold is not None and (problem := threshold_problem(toml.distance, threshold)):
-                raise BadBundle(problem)
             return cls(
                 path=path,
                 network_path=path.parent / toml.file,
@@ -207,8 +199,7 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
     @property
     def embedding_settings(self) -> str:
         """The keys, as JSON, that decide what the embedding of a photo is."""
-        other = {"file", "name", "sha256", "threshold", "calibration", "measured_file"}
-        other |= {"people", "licence", "training_data"}
+        other = {"file", "name", "sha256", "measured_file", "people", "licence", "training_data"}
         used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps(used)
 
@@ -271,8 +262,6 @@ def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> Ex
 
     check_replaceable(out)
     values = read_toml(model.path)
-    for key in ("threshold", "calibration"):
-        values.pop(key, None)
     values |= {"name": model.model, "align": model.align, "measured": MEASURED}
     values["sha256"] = file_sha256(model.network_path)  # the figures are of this network alone
     with atomic_folder(out) as folder:
@@ -293,16 +282,6 @@ def check_replaceable(out: Path) -> None:
         return names if (folder / MEASURED).is_file() else set()
 
     check_output_folder(out, "an embedder", files_of, error=BadBundle)
-
-
-def _read_measured(toml: EmbedderToml, path: Path) -> Measured:
-    """Read the file of the key `measured`."""
-    assert toml.measured_file is not None
-    if toml.threshold is not None or toml.calibration is not None:
-        raise BadBundle("measured holds threshold and calibration, too; leave those out")
-    check_file_name(toml.measured_file)
-    file = path.parent / toml.measured_file
-    return parse_measured(read_regular_file(file), file)
 
 
 def _read_people(name: str, path: Path) -> Identities:
@@ -346,14 +325,3 @@ def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
     if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
         raise BadBundle("mean and std leave nothing of the image; give others")
     return scale.astype(np.float32), offset.astype(np.float32)
-
-
-def threshold_problem(distance: str, threshold: float) -> str:
-    """Return why no score can be a threshold, or "" where it can."""
-    if distance == "cosine" and abs(threshold) > 1:
-        return f"threshold is {threshold:g}; a cosine lies from -1 to 1"
-    if distance != "cosine" and threshold > 0:
-        return (
-            f"threshold is {threshold:g}; a score is a distance with a minus: give {-threshold:g}"
-        )
-    return ""

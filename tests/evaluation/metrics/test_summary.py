@@ -101,14 +101,13 @@ def test_intervals_are_wider_where_people_recur():
 
 def test_errors_among_look_alikes_and_at_every_point():
     genuine, score, _ = drawn(15)
-    cluster = np.where(np.arange(600) % 20 < 2, 1 + np.arange(600) % 3, 0)
-    hard = score + (cluster > 0) * ~genuine
+    alike = (np.arange(600) % 20 < 2) & ~genuine
+    hard = score + alike
     decided = decide(genuine, hard, 1.0)
     strict = decide_at(hard, OperatingPoint(3.0, "fmr-0.01"))
-    summary = summarise(genuine, hard, [decided, strict], cluster=cluster)
+    summary = summarise(genuine, hard, [decided, strict], alike)
     balanced, point = summary.operating_points
     assert (balanced.name, point.name, point.threshold) == ("balanced", "fmr-0.01", 3.0)
-    alike = (cluster > 0) & ~genuine
     found = balanced.errors.lookalike_fmr
     assert (found.count, found.of) == ((hard[alike] >= 1).sum(), alike.sum())
     assert found.value == (hard[alike] >= 1).mean() > balanced.errors.fmr.value

@@ -193,7 +193,7 @@ def grouped(few_draws, tmp_path_factory) -> tuple[Evaluation, Reader]:
     scores = replace(
         scores,
         score=scores.score + np.where(hard & ~scores.genuine, 1.0, 0.0),
-        cluster=np.where(hard, 2, 1).astype(np.int16),
+        alike=hard & ~scores.genuine,
     )
     write_scores(root / "scores.csv", scores)
     names = [f"Person_{k:02},{'ab'[k // 10]}" for k in range(20)]
@@ -202,10 +202,9 @@ def grouped(few_draws, tmp_path_factory) -> tuple[Evaluation, Reader]:
     return found, read(render_page(found, ""))
 
 
-def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
+def test_groups_are_listed_worst_first_with_warnings(grouped):
     found, reader = grouped
     tables = {table.key: table for table in found.tables()}
-    assert [row[0].text for row in tables["clusters-1"].rows] == ["2", "1"]
     groups = tables["groups-1"]
     assert groups.columns[-1] == "warning"
     assert {row[0].text: row[-1].text for row in groups.rows} == {
@@ -218,7 +217,7 @@ def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
     for row in groups.rows[:2]:
         assert re.fullmatch(r"\d+\.\d\d % \(\d+\.\d\d to \d+\.\d\d\)", row[1].text)
     ids = {attributes.get("id") for _, attributes in reader.tags}
-    assert {"table-groups-1", "table-clusters-1"} <= ids
+    assert "table-groups-1" in ids
 
 
 def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):

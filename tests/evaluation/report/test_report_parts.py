@@ -47,6 +47,9 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     scores, data = tmp_path / "scores.csv", tmp_path / "photos"
     write_scores(scores, invented())
     data.mkdir()
+    (tmp_path / "result.json").write_text('{"val_auc": 0.9}')  # of a training run
+    with pytest.raises(BadConfig):
+        find_sources([str(tmp_path)])
     found, folder = find_sources([str(run), str(data)])
     assert [(s.kind, s.path) for s in found] == [("view2", str(other)), ("view2", str(one))]
     assert folder == data
