@@ -27,6 +27,7 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
+APART = "_apart"  # the folder in which `group` leaves what is no person's
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 SkipReason = Literal[
@@ -84,8 +85,8 @@ class FaceIndex:
         person_of: int32[images], the person of every image.
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
-        skipped: What is in the folder but not in the index, without hidden files and what NAS,
-            Windows and macOS leave behind.
+        skipped: What is in the folder but not in the index, without hidden files, APART, and what
+            NAS, Windows and macOS leave behind.
         content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
@@ -298,12 +299,12 @@ def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     """Yield sorted rows (person, file, size) of a folder, and append what is left out."""
     try:
         with os.scandir(root) as entries:  # keeps only the names of the entries
-            people = sorted(entry.name for entry in entries if not is_leftover(entry.name))
+            names = [entry.name for entry in entries if not is_leftover(entry.name)]
     except OSError as error:
         raise BadData(
             f"{root}: {error.strerror}; give a folder of Person_Name folders with photos"
         ) from None
-    for person in people:
+    for person in sorted(set(names) - {APART}):
         if (root / person).is_file():
             skipped.append(Skipped(person, "stray_file"))
             continue
