@@ -160,13 +160,13 @@ def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPai
         if scores.fold[k]:
             text += f", fold {scores.fold[k]}"
         names = (scores.left[k], scores.right[k])
-        pairs.append(WrongPair(text, [_side(name, photos, one.summary.aligned) for name in names]))
+        pairs.append(WrongPair(text, [_side(name, photos, one) for name in names]))
     return pairs
 
 
-def _side(name: str, photos: Path | None, aligned: bool) -> Side:
+def _side(name: str, photos: Path | None, one: Measurement) -> Side:
     path = None if photos is None else find_photo(photos, name)
-    picture = None if path is None else photo_url(path, aligned)
+    picture = None if path is None else photo_url(path, one.summary.aligned, one.faces.get(name, 0))
     return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
 
 
@@ -185,15 +185,15 @@ def find_photo(data: Path, name: str) -> Path | None:
         return None
 
 
-def photo_url(path: Path, aligned: bool) -> str | None:
-    """Return a photo, or its face, as a `data:` URL of a small JPEG; None if it cannot be read.
+def photo_url(path: Path, aligned: bool, face: int = 0) -> str | None:
+    """Return a photo, or a face of it, as a `data:` URL of a small JPEG; None if it is not read.
 
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
     """
     try:
         data = read_checked(path, content_of, str(path))
         record = inspect_content(data, aligned, photo_cache(), str(path))
-        pixels = crop_known(open_photo(data, str(path)), record, WHOLE)
+        pixels = crop_known(open_photo(data, str(path)), record, WHOLE, face)
     except BadImage:
         return None
     return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)
