@@ -39,6 +39,7 @@ no verdict, without a calibration no probability.
 import hashlib
 import json
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -123,7 +124,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     training_data: Text | None = None
 
 
-class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
+class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, dict=True):
     """An external network and how to use it; it takes the place of a bundle everywhere.
 
     Attributes:
@@ -212,7 +213,7 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
         used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps(used)
 
-    @property
+    @cached_property
     def embedder_sha256(self) -> str:
         """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
         parts = f"{file_sha256(self.network_path)} {self.embedding_settings}"

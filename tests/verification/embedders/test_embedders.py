@@ -121,9 +121,10 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
     model = embedder(tmp_path / "external") if described else bundle.folder
     verifier = Verifier.load(model, threads=1)
     taken = pickle.dumps(verifier)
-    wanted = verifier.embed(photos)
+    wanted, network = verifier.embed(photos), verifier.bundle.embedder_sha256
     shutil.rmtree(tmp_path / "bundle")
     shutil.rmtree(tmp_path / "external", ignore_errors=True)
+    assert verifier.bundle.embedder_sha256 == network  # the file is read once
     assert np.array_equal(pickle.loads(taken).embed(photos), wanted)
 
 
