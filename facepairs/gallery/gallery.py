@@ -35,7 +35,7 @@ from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, compares_by_cosine, model_name
 from facepairs.verification.scorer import BATCH_CROPS
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, is_one_image
 
 LONGEST_DAYS = 1e6
 
@@ -168,7 +168,7 @@ class Gallery:
             BadData: The file cannot be written.
         """
         name = clean_name(name)
-        if isinstance(photos, bytes | str) or not isinstance(photos, Iterable):
+        if is_one_image(photos):
             raise BadConfig("photos is a single photo; give a list of photos")
         named = [
             Photo(name, str(photo), Path(photo), position)

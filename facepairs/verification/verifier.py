@@ -195,7 +195,7 @@ class Verifier:
         """
         from facepairs.support.parallel import batches, thread_map  # costs `verify` 15 ms
 
-        if _is_one_image(images):
+        if is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
         named = (
             (_name_of(source, None) or f"image {number}", source)
@@ -271,7 +271,7 @@ def _name_of(source: object, name: str | None) -> str | None:
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
-def _is_one_image(images: Any) -> bool:
+def is_one_image(images: Any) -> bool:
     """Tell one image from several; a path or an array [H, W, 3] can be iterated over as well."""
     is_file = isinstance(images, str | bytes | os.PathLike) or hasattr(images, "read")
     several = getattr(images, "ndim", 1) in (1, 4)  # a column of paths, or an array of images
