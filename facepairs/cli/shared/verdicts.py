@@ -1,4 +1,4 @@
-"""What the commands that compare faces share: exit codes, and a warning of known people."""
+"""What the commands that compare faces share: exit codes and warnings."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from facepairs.cli.shared.output import NEGATIVE, OK, UNDECIDED, log
 
 if TYPE_CHECKING:
+    from facepairs.faces.hints import Hint
     from facepairs.verification.verifier import Verifier
 
 Rows = list[tuple[str, str]]
@@ -27,3 +28,18 @@ def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> 
             f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
             "more errors"
         )
+
+
+def warn_of_face(photo: Path, faces: int, hints: "Iterable[Hint]", advice: str) -> None:
+    """Warn of a face that may be the wrong one of several, or is hard to judge.
+
+    Args:
+        photo: Where it is.
+        faces: How many faces the photo shows.
+        hints: What makes the face hard to judge.
+        advice: How to take another face; "" where the user has chosen this one.
+    """
+    if faces > 1 and advice:
+        log(f"warning: {photo}: {faces} faces: perhaps not the one you mean; {advice}")
+    for hint in hints:
+        log(f"warning: {photo}: {hint.text}")
