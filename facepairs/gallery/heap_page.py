@@ -15,7 +15,6 @@ from facepairs.support.html import data_url
 TEMPLATE = "heap_page.html.jinja"
 SCRIPT = "heap_page.js"
 FACE_PX = 72
-AROUND = 1.6  # side of a picture, in sides of the face's box
 SHOWN = 8  # faces of a person, to read few photos again
 DOUBTED = 60  # faces at the top
 SURE = 0.25  # certainty of faces that are not shown there
@@ -63,7 +62,7 @@ def render_page(groups: Groups) -> str:
 def _face(groups: Groups, face: int) -> dict[str, Any]:
     """Return a face's photo, person, certainty and picture; encoded again, without metadata."""
     one = groups.faces[face]
-    image = cut_out(groups.heap.root / one.photo, one.box, AROUND).resize((FACE_PX, FACE_PX))
+    image = cut_out(groups.heap.root / one.photo, one.box).resize((FACE_PX, FACE_PX))
     return {
         "photo": one.photo,
         "person": groups.person[face],
