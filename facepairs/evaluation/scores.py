@@ -9,6 +9,7 @@ were written here lies their origin, NAME.json with their SHA-256; files without
 
 import csv
 import math
+import sys
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
@@ -129,7 +129,7 @@ def read_scores(path: Path) -> ScoreTable:
         NotEnough: One class is left after pairs with an error.
     """
     read_provenance(path)
-    sides = {"left": StringTable(), "right": StringTable()}
+    sides: dict[str, list[str]] = {"left": [], "right": []}
     genuine = bytearray()
     fold, cluster = array("h"), array("h")
     score = array("d")
@@ -148,7 +148,7 @@ def read_scores(path: Path) -> ScoreTable:
             raise BadData(f"{path}: line {line}: {error}") from None
         clustered |= CLUSTER in row
         for side, names in sides.items():
-            names.add(row.get(side, ""))
+            names.append(sys.intern(row.get(side, "")))
     if not score:
         raise BadData(f"{path}: no pair with a label and a score below the header")
     return ScoreTable(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.data.index import FaceIndex, StringTable
+from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
@@ -60,7 +60,7 @@ class ShardPlan:
     root: Path
     pairs: PairList
     images: npt.NDArray[np.int32]
-    names: StringTable
+    names: list[str]
     sizes: npt.NDArray[np.int64]
     crops: CropPlan
 
@@ -93,7 +93,7 @@ class CachePlan:
                 root=index.root,
                 pairs=pairs,
                 images=images,
-                names=StringTable(map(index.name, images.tolist())),
+                names=list(map(index.name, images.tolist())),
                 sizes=index.sizes[images],
                 crops=self.crops.take(images),
             )
