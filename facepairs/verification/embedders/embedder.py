@@ -7,7 +7,7 @@
     mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
     std = 127.5                # network's order
     align = "arcface-112"      # see below
-    distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
+    distance = "cosine"        # or "euclidean"
 
 These keys are required (a network that takes uint8 needs neither mean nor std). How a face comes
 into the square:
@@ -26,14 +26,13 @@ Optional keys:
     output = "embedding"       # which output, when the network has several
     normalise = true           # scale embeddings to length one before a distance is taken
     threshold = 0.28           # on the score: accept from there on; distances count negatively
-    calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
-    measured = "measured.json" # both, with thresholds and errors, from `facepairs calibrate`
+    measured = "measured.json" # thresholds, probabilities and errors, from `facepairs calibrate`
     people = "identities.json" # hashes of the people of the training, from `facepairs export`
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
     training_data = "MS1MV3: 5.2 million photos from the web"
 
 Without `people` it is unknown which people the network was trained on. Without a threshold there is
-no verdict, without a calibration no probability.
+no verdict, without `measured` no probability.
 """
 
 import hashlib
@@ -52,7 +51,6 @@ from facepairs.bundles.identities import NOBODY, Identities, parse_identities
 from facepairs.bundles.manifest import check_file_name, read_regular_file
 from facepairs.bundles.measured import (
     MEASURED,
-    Calibration,
     Measured,
     MeasuredModel,
     parse_measured,
@@ -106,7 +104,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size_px: Annotated[int, Meta(ge=1, le=2048)]
     layout: Literal["nchw", "nhwc"]
     colours: Literal["rgb", "bgr"]
-    distance: Literal["cosine", "euclidean", "squared-euclidean", "manhattan"]
+    distance: Literal["cosine", "euclidean"]
     align: EmbedderAlign
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
@@ -117,7 +115,6 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: Text | None = None
     normalise: bool = False
     threshold: Number | None = None
-    calibration: Calibration | None = None
     measured_file: Text | None = msgspec.field(name="measured", default=None)
     people: Text | None = None
     licence: Text | None = None
@@ -166,8 +163,7 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, d
             people, fields["measured"] = NOBODY, None
             if toml.measured_file is not None:
                 measured = _read_measured(toml, path)
-                fields |= {"measured": measured, "calibration": measured.calibration}
-                fields["threshold"] = measured.threshold
+                fields |= {"measured": measured, "threshold": measured.threshold}
                 people = Identities(frozenset(), measured.people)
             if toml.people is not None:
                 people = people.union(_read_people(toml.people, path))
@@ -208,7 +204,7 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, d
     @property
     def embedding_settings(self) -> str:
         """The keys, as JSON, that decide what the embedding of a photo is."""
-        other = {"file", "name", "sha256", "threshold", "calibration", "measured_file"}
+        other = {"file", "name", "sha256", "threshold", "measured_file"}
         other |= {"people", "licence", "training_data"}
         used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps(used)
@@ -272,8 +268,7 @@ def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> Ex
 
     check_replaceable(out)
     values = read_toml(model.path)
-    for key in ("threshold", "calibration"):
-        values.pop(key, None)
+    values.pop("threshold", None)
     values |= {"name": model.model, "align": model.align, "measured": MEASURED}
     values["sha256"] = file_sha256(model.network_path)  # the figures are of this network alone
     with atomic_folder(out) as folder:
@@ -299,8 +294,8 @@ def check_replaceable(out: Path) -> None:
 def _read_measured(toml: EmbedderToml, path: Path) -> Measured:
     """Read the file of the key `measured`."""
     assert toml.measured_file is not None
-    if toml.threshold is not None or toml.calibration is not None:
-        raise BadBundle("measured holds threshold and calibration, too; leave those out")
+    if toml.threshold is not None:
+        raise BadBundle("measured holds the threshold, too; leave threshold out")
     check_file_name(toml.measured_file)
     file = path.parent / toml.measured_file
     return parse_measured(read_regular_file(file), file)
