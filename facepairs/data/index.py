@@ -30,7 +30,7 @@ APART = "_apart"  # the folder in which `group` leaves what is no person's
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 SkipReason = Literal[
-    "empty_person", "nested_folder", "not_image", "stray_file", "unreadable", "unsupported"
+    "empty_person", "nested_folder", "not_image", "stray_photo", "unreadable", "unsupported"
 ]
 
 
@@ -273,7 +273,7 @@ def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
         ) from None
     for person in sorted(set(names) - {APART}):
         if (root / person).is_file():
-            skipped.append(Skipped(person, "stray_file"))
+            skipped.append(Skipped(person, stray_problem(person)))
             continue
         try:
             with os.scandir(root / person) as entries:
@@ -317,11 +317,16 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
     if "nested_folder" in reasons:
         place = Path(root, reasons["nested_folder"]).parent
         advice = f"give the folder that holds the folders of the people, {place} or one in it"
-    elif "stray_file" in reasons:
+    elif "stray_photo" in reasons:
         advice = "give the folder that holds a folder for each person"
     else:
         advice = f"use one of the formats {', '.join(READABLE)}"
     return BadData(f"{root}: no images; expected {root}/Person_Name/photo.jpg; {advice}")
+
+
+def stray_problem(name: str) -> SkipReason:
+    """Return why a file outside any person's folder is not used."""
+    return "not_image" if name_problem(name) == "not_image" else "stray_photo"
 
 
 def name_problem(name: str) -> SkipReason | None:

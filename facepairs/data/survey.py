@@ -2,13 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from facepairs.data.findings import Counts, Finding, make_finding, shorten
-from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
+from facepairs.data.index import FaceIndex
 
 
 class PhotoFacts(NamedTuple):
@@ -36,7 +35,8 @@ def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Fi
         index: The photos.
         photos: What is known of each.
     """
-    yield from map(_skipped_finding, index.skipped)
+    for path, reason in index.skipped:
+        yield make_finding(reason, [path])
     for name, photo in zip(index.names(), photos, strict=True):
         if photo.problem:
             yield Finding("error", photo.problem, (name,), f"{name}: {photo.reason}.")
@@ -75,11 +75,3 @@ def _duplicates(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Find
             people = sorted({index.people[int(index.person_of[i])] for i in images})
             kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
             yield make_finding(kind, map(index.name, images), people=shorten(people))
-
-
-def _skipped_finding(skipped: Skipped) -> Finding:
-    """Explain why something in the folder is not in the index."""
-    is_photo = Path(skipped.path).suffix.lower() in (*READABLE, *OTHER_IMAGES)
-    if skipped.reason == "stray_file" and is_photo:
-        return make_finding("stray_photo", [skipped.path])
-    return make_finding(skipped.reason, [skipped.path])

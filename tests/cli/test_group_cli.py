@@ -86,7 +86,7 @@ def test_a_heap_becomes_a_folder_of_people(heap, grouped):
     assert (list(index.people), len(index), index.skipped) == (
         ["person_0001", "person_0002"],
         7,
-        (Skipped("faces.csv", "stray_file"), Skipped("people.html", "stray_file")),
+        (Skipped("faces.csv", "not_image"), Skipped("people.html", "not_image")),
     )
 
 
