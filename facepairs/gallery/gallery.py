@@ -253,8 +253,7 @@ class Gallery:
         rows: list[NewPhoto] = []
         for photo in batch:
             if problem := photo.problem:
-                reason = problem.message, problem.arguments
-                enrolment.refused.append(Refused(photo.person, photo.photo, *reason))
+                enrolment.refused.append(Refused(photo.person, photo.photo, str(problem)))
             elif photo.owner is not None:
                 note_known(enrolment, photo, photo.owner)
             elif photo.vector is not None:
