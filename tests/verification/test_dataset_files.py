@@ -1,4 +1,4 @@
-"""What the files of a folder say: every flaw becomes one finding of the right severity."""
+"""What a check says of files: every flaw becomes one finding of the right severity."""
 
 import json
 import os
