@@ -369,7 +369,8 @@ class Gallery:
             removed = self.store.remove(clean_name(name))
             self._vectors = None  # to be read again
         if not removed:
-            raise self._nobody(name)
+            listing = command_line("gallery", "list", self.place)
+            raise NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
         return removed
 
     def check(self) -> list[str]:
@@ -385,7 +386,3 @@ class Gallery:
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors
-
-    def _nobody(self, name: str) -> NotEnrolled:
-        listing = command_line("gallery", "list", self.place)
-        return NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
