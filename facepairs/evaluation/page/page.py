@@ -1,7 +1,5 @@
 """The report as one HTML file, with the worst pairs: nothing is loaded, all text is escaped."""
 
-import base64
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +23,7 @@ from facepairs.faces.photo_cache import photo_cache
 from facepairs.images.crop import CropSpec
 from facepairs.images.photo import content_of, open_photo, read_checked
 from facepairs.support.atomic import atomic_file
-from facepairs.support.html import data_url
+from facepairs.support.html import data_url, render_template
 
 TEMPLATES = Path(__file__).parent
 SHOWN = 8  # wrong pairs of each kind, for every verifier
@@ -65,16 +63,6 @@ def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool 
 
 def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> str:
     """Return the page's HTML; the arguments are those of `write_page`."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
     photos = evaluation.data if pictures else None
     place = Path(evaluation.summary.pairs).name  # a protocol, or a file
@@ -82,12 +70,13 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         place = evaluation.data.resolve().name
     history = tables["history"]
     tables["history"] = replace(history, rows=[[cell("Command"), cell(command)], *history.rows])
-    return environment.get_template("page.html").render(
+    return render_template(
+        TEMPLATES,
+        "page.html",
+        "page.js",
         evaluation=evaluation,
         title=f"{', '.join(one.name for one in found)} on {place}",
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        script=script,
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
         created=history.rows[0][1].text,
