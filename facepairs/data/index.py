@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
@@ -90,11 +90,6 @@ class FaceIndex:
     def paths(self) -> list[Path]:
         """The path of every image by number."""
         return [self.root / name for name in self.names()]
-
-    def encoded_paths(self, images: npt.NDArray[np.integer[Any]]) -> list[bytes]:
-        """Return the paths of images, int[N], in the encoding of the file system."""
-        root = os.fspath(self.root)
-        return [os.fsencode(f"{root}/{self.name(image)}") for image in images.tolist()]
 
     def names(self) -> Iterator[str]:
         """Yield every image's path relative to the root, in order."""
