@@ -12,7 +12,7 @@ from facepairs.beam import paths
 from facepairs.beam.paths import BeamPath, Place, remote_errors, stand_in
 from facepairs.beam.runner import choose_map
 from facepairs.config import TrainConfig
-from facepairs.data.index import FaceIndex, Skipped, name_problem, no_images
+from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
 from facepairs.faces.inspection import BATCH, InspectPhotos, PhotoTable, collect
 from facepairs.faces.photo_cache import photo_cache
@@ -109,9 +109,9 @@ def index_place(root: Place) -> FaceIndex:
     photos, skipped = [], []
     for name, size in paths.files_below(root):
         parts = name.split("/")
-        if any(map(is_leftover, parts)):
+        if parts[0] == APART or any(map(is_leftover, parts)):
             continue
-        if problem := "stray_file" if len(parts) != 2 else name_problem(parts[1]):
+        if problem := stray_problem(name) if len(parts) != 2 else name_problem(name):
             skipped.append(Skipped(name, problem))
         else:
             photos.append((name, size))

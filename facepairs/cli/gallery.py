@@ -21,7 +21,6 @@ from facepairs.cli.shared.output import (
     print_result,
     print_rows,
 )
-from facepairs.errors import FacepairsError
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -122,11 +121,7 @@ def add(
 
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
     """Print what became of photos, and exit with 1 if some were refused."""
-    lines = []
-    for one in enrolment.refused:
-        flags = (f"--{name.replace('_', '-')}" for name in one.arguments)
-        lines.append(f"not enrolled: {FacepairsError(one.error).with_names(flags)}")
-    log_first(lines)
+    log_first([f"not enrolled: {one.error}" for one in enrolment.refused])
     people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
     rows = [
         ("enrolled", counted(enrolment.enrolled, "photo")),

@@ -16,6 +16,7 @@ from facepairs.cli.shared.output import (
     log_first,
     print_result,
     print_rows,
+    warn_of_face,
     warn_of_known,
 )
 from facepairs.support.words import counted
@@ -54,6 +55,8 @@ def search(
     point = None if threshold is None else verifier.operating_point(threshold)
     ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
+    found = ranking.record
+    warn_of_face(Path(photo), len(found.faces or ()), found.hints, "cut out the one you mean")
     log_first([f"unusable: {one.error}" for one in ranking.failed])
     values = {"folder": str(folder), "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))

@@ -2,7 +2,7 @@
 
 import filecmp
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
@@ -13,11 +13,9 @@ from facepairs.cli.shared.output import (
     VERDICT_SCHEMA,
     log,
     print_result,
+    warn_of_face,
     warn_of_known,
 )
-
-if TYPE_CHECKING:
-    from facepairs.faces.align import AlignedFace
 
 EXAMPLE = """\b
 Examples:
@@ -75,25 +73,8 @@ def verify(
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
     warn_of_known(verifier, bundle, photos)
-    _warn_of_face(photos[0], verdict.left, "" if face else "--face 2")
-    _warn_of_face(photos[1], verdict.right, "" if face else "--face 1 --face 2")
+    for photo, one, option in ((photos[0], a, "--face 2"), (photos[1], b, "--face 1 --face 2")):
+        warn_of_face(photo, one.faces or 0, one.hints, "" if face else f"for the next: {option}")
     values = {"left": left, "right": right, "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     raise typer.Exit(VERDICT_CODES[verdict.same])
-
-
-def _warn_of_face(path: Path, face: "AlignedFace | None", option: str) -> None:
-    """Warn of a face that may be the wrong one of several, or is hard to judge.
-
-    Args:
-        path: The photo.
-        face: The face that was compared.
-        option: What takes the next face; "" where the user has chosen this one.
-    """
-    if face and (face.faces or 0) > 1 and option:
-        log(
-            f"warning: {path}: {face.faces} faces: perhaps not the one you mean; for the next: "
-            f"{option}"
-        )
-    for hint in face.hints if face else ():
-        log(f"warning: {path}: {hint.text}")

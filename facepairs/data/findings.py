@@ -52,7 +52,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "Of several faces in a photo the most prominent one is used; check that it is the right "
         "one ({count}): {paths}.",
     ),
-    "stray_file": ("note", "{paths} is not a photo of a person, and not used."),
     "stray_photo": (
         "warning",
         "{paths} is a photo outside any person's folder, and not used; move it into one.",

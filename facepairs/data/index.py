@@ -1,20 +1,19 @@
-"""`FaceIndex`: a folder of faces, `root/Person_Name/photo.jpg`, as flat arrays.
+"""`FaceIndex`: a folder of faces, `root/Person_Name/photo.jpg`, as flat lists and arrays.
 
 People are sorted by name and images by name within a person (by Unicode code point), so the same
 folder gives the same index on every machine.
 
-Memory: 20 bytes per image plus its file name; 16 per person plus the name.
+Memory: 80 bytes per image or person, plus its name.
 """
 
 import hashlib
 import os
-from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
@@ -27,10 +26,11 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
+APART = "_apart"  # the folder in which `group` leaves what is no person's
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 SkipReason = Literal[
-    "empty_person", "nested_folder", "not_image", "stray_file", "unreadable", "unsupported"
+    "empty_person", "nested_folder", "not_image", "stray_photo", "unreadable", "unsupported"
 ]
 
 
@@ -39,38 +39,6 @@ class Skipped(NamedTuple):
 
     path: str
     reason: SkipReason
-
-
-class StringTable(Sequence[str]):
-    """A list of strings in one block of bytes (UTF-8; undecodable bytes are kept)."""
-
-    def __init__(self, strings: Iterable[str] = ()) -> None:
-        self._blob, self._ends = bytearray(), array("q")  # instead of an object per string
-        for string in strings:
-            self.add(string)
-
-    def add(self, string: str) -> None:
-        """Append a string."""
-        self._blob += os.fsencode(string)
-        self._ends.append(len(self._blob))
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def encoded(self, at: int) -> bytes:
-        """Return the bytes of a string by its number, from 0."""
-        start = self._ends[at - 1] if at else 0
-        return bytes(self._blob[start : self._ends[at]])
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        chosen = range(len(self))[at]
-        if isinstance(chosen, range):
-            return [self[i] for i in chosen]
-        return os.fsdecode(self.encoded(chosen))
 
 
 @dataclass(frozen=True)
@@ -84,14 +52,14 @@ class FaceIndex:
         person_of: int32[images], the person of every image.
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
-        skipped: What is in the folder but not in the index, without hidden files and what NAS,
-            Windows and macOS leave behind.
+        skipped: What is in the folder but not in the index, without hidden files, APART, and what
+            NAS, Windows and macOS leave behind.
         content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
     root: Path
-    people: StringTable
-    files: StringTable
+    people: list[str]
+    files: list[str]
     person_of: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
@@ -122,13 +90,6 @@ class FaceIndex:
     def paths(self) -> list[Path]:
         """The path of every image by number."""
         return [self.root / name for name in self.names()]
-
-    def encoded_paths(self, images: npt.NDArray[np.integer[Any]]) -> list[bytes]:
-        """Return the paths of images, int[N], in the encoding of the file system."""
-        root = os.fsencode(self.root)
-        people, files = self.people.encoded, self.files.encoded
-        chosen = zip(self.person_of[images].tolist(), images.tolist(), strict=True)
-        return [b"%b/%b/%b" % (root, people(person), files(image)) for person, image in chosen]
 
     def names(self) -> Iterator[str]:
         """Yield every image's path relative to the root, in order."""
@@ -187,10 +148,8 @@ class FaceIndex:
             root: The folder.
             skipped: What is not in the index; read after `files`.
         """
-        # NUL sorts before every character of a name: by person, then by file, without key objects.
-        joined = sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
-        cells = (row.split("\0") for row in joined)
-        rows = ((person, file, int(size)) for person, file, size in cells)
+        parts = ((name.rpartition("/"), size) for name, size in files)
+        rows = sorted((person, file, size) for (person, _, file), size in parts)
         return _build(root, rows, skipped)
 
     @classmethod
@@ -209,11 +168,11 @@ class FaceIndex:
         return index
 
 
-def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
-    """Return the position of a string, in any Unicode form, in a sorted part of a table."""
-    for text in spellings(string):
-        at = bisect_left(table, text, start, stop)
-        if at < stop and table[at] == text:
+def _find(names: list[str], name: str, start: int, stop: int) -> int | None:
+    """Return the position of a name, in any Unicode form, in a sorted part of a list."""
+    for text in spellings(name):
+        at = bisect_left(names, text, start, stop)
+        if at < stop and names[at] == text:
             return at
     return None
 
@@ -277,35 +236,39 @@ def _build(
     root: Path, rows: Iterable[tuple[str, str, int]], skipped: Iterable[Skipped]
 ) -> FaceIndex:
     """Return the index of sorted rows (person, file, size); `skipped` is read after them."""
-    people, files = StringTable(), StringTable()
-    first, sizes = array("q"), array("q")
-    last = None
+    people: list[str] = []
+    files: list[str] = []
+    person_of: list[int] = []
+    sizes: list[int] = []
     for person, file, size in rows:
-        if person != last:
-            people.add(person)
-            first.append(len(files))
-            last = person
-        files.add(file)
+        if people[-1:] != [person]:
+            people.append(person)
+        files.append(file)
+        person_of.append(len(people) - 1)
         sizes.append(size)
-    first.append(len(files))
-    begins = np.frombuffer(first, np.int64)
-    person_of = np.repeat(np.arange(len(people), dtype=np.int32), np.diff(begins))
-    sizes_bytes = np.frombuffer(sizes, np.int64)
-    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(skipped))
+    return FaceIndex(
+        root=root,
+        people=people,
+        files=files,
+        person_of=np.array(person_of, np.int32),
+        first=np.searchsorted(person_of, np.arange(len(people) + 1)),
+        sizes=np.array(sizes, np.int64),
+        skipped=tuple(skipped),
+    )
 
 
 def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     """Yield sorted rows (person, file, size) of a folder, and append what is left out."""
     try:
         with os.scandir(root) as entries:  # keeps only the names of the entries
-            people = sorted(entry.name for entry in entries if not is_leftover(entry.name))
+            names = [entry.name for entry in entries if not is_leftover(entry.name)]
     except OSError as error:
         raise BadData(
             f"{root}: {error.strerror}; give a folder of Person_Name folders with photos"
         ) from None
-    for person in people:
+    for person in sorted(set(names) - {APART}):
         if (root / person).is_file():
-            skipped.append(Skipped(person, "stray_file"))
+            skipped.append(Skipped(person, stray_problem(person)))
             continue
         try:
             with os.scandir(root / person) as entries:
@@ -349,11 +312,16 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
     if "nested_folder" in reasons:
         place = Path(root, reasons["nested_folder"]).parent
         advice = f"give the folder that holds the folders of the people, {place} or one in it"
-    elif "stray_file" in reasons:
+    elif "stray_photo" in reasons:
         advice = "give the folder that holds a folder for each person"
     else:
         advice = f"use one of the formats {', '.join(READABLE)}"
     return BadData(f"{root}: no images; expected {root}/Person_Name/photo.jpg; {advice}")
+
+
+def stray_problem(name: str) -> SkipReason:
+    """Return why a file outside any person's folder is not used."""
+    return "not_image" if name_problem(name) == "not_image" else "stray_photo"
 
 
 def name_problem(name: str) -> SkipReason | None:

@@ -227,7 +227,8 @@ def _measure_models(
             other_faces=len(used[source].chosen),
             identification=identified,
         )
-        measured[source] = replace(one, warnings=[*warnings, *left_out])
+        by_name = {index.name(image): face for image, face in used[source].chosen.items()}
+        measured[source] = replace(one, warnings=[*warnings, *left_out], faces=by_name)
     return measured
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ class Measurement:
             for strangers at random.
         provenance: What made the scores; None for scores of unknown origin.
         warnings: What limits the figures, one line each.
+        faces: Which face of a photo was compared where it is not the most prominent one, by the
+            photo's name: its number from 0.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Measurement:
     lookalike: Bools | None = None
     provenance: Provenance | None = None
     warnings: Sequence[str] = ()
+    faces: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.measured import Measured
-from facepairs.data.index import FaceIndex, StringTable
+from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
@@ -69,8 +69,8 @@ class ScoredPairs:
 
     def table(self) -> ScoreTable:
         """Return them with the names of their photos."""
-        pairs, sides = self.pairs, (self.pairs.left, self.pairs.right)
-        left, right = (StringTable(self.index.name(int(i)) for i in side) for side in sides)
+        pairs, names = self.pairs, list(self.index.names())
+        left, right = ([names[i] for i in side.tolist()] for side in (pairs.left, pairs.right))
         return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.alike)
 
     def calibrate(self, measured_on: str) -> Measured:

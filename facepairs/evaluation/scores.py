@@ -9,6 +9,7 @@ their origin, NAME.json with their SHA-256; files without it are not checked.
 
 import csv
 import math
+import sys
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
@@ -130,7 +130,7 @@ def read_scores(path: Path) -> ScoreTable:
         NotEnough: No pair is left after those with an error.
     """
     origin = read_provenance(path)
-    sides = {"left": StringTable(), "right": StringTable()}
+    sides: dict[str, list[str]] = {"left": [], "right": []}
     genuine, alike = bytearray(), bytearray()
     fold, score = array("h"), array("d")
     unscored = 0
@@ -146,7 +146,7 @@ def read_scores(path: Path) -> ScoreTable:
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         for side, names in sides.items():
-            names.add(row.get(side, ""))
+            names.append(sys.intern(row.get(side, "")))
     if not score:
         raise NotEnough(f"{path}: no pair with a label and a score below the header")
     return ScoreTable(

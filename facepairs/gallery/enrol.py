@@ -22,12 +22,11 @@ POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A photo that was not enrolled, and why; `arguments` are those that would let it in."""
+    """A photo that was not enrolled, and why."""
 
     person: str
     photo: str
     error: str
-    arguments: tuple[str, ...] = ()
 
 
 @dataclass
@@ -115,7 +114,8 @@ class EnrolPhotos:
                 return result._replace(put_off=True), nothing
             poor = [hint.text for hint in hints if hint.kind in POOR]
             if poor and not self.any_quality:
-                raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo", "any_quality")
+                advice = "use a better photo, or take any quality (--any-quality, any_quality)"
+                raise BadImage(f"{name}: {'; '.join(poor)}; {advice}")
         except BadImage as error:
             return result._replace(problem=error.kept()), nothing
         return result, seen

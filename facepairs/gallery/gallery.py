@@ -35,7 +35,7 @@ from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
 from facepairs.verification.loading import Model, compares_by_cosine, model_name
 from facepairs.verification.scorer import BATCH_CROPS
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, is_one_image
 
 LONGEST_DAYS = 1e6
 
@@ -168,7 +168,7 @@ class Gallery:
             BadData: The file cannot be written.
         """
         name = clean_name(name)
-        if isinstance(photos, bytes | str) or not isinstance(photos, Iterable):
+        if is_one_image(photos):
             raise BadConfig("photos is a single photo; give a list of photos")
         named = [
             Photo(name, str(photo), Path(photo), position)
@@ -253,8 +253,7 @@ class Gallery:
         rows: list[NewPhoto] = []
         for photo in batch:
             if problem := photo.problem:
-                reason = problem.message, problem.arguments
-                enrolment.refused.append(Refused(photo.person, photo.photo, *reason))
+                enrolment.refused.append(Refused(photo.person, photo.photo, str(problem)))
             elif photo.owner is not None:
                 note_known(enrolment, photo, photo.owner)
             elif photo.vector is not None:
@@ -370,7 +369,8 @@ class Gallery:
             removed = self.store.remove(clean_name(name))
             self._vectors = None  # to be read again
         if not removed:
-            raise self._nobody(name)
+            listing = command_line("gallery", "list", self.place)
+            raise NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
         return removed
 
     def check(self) -> list[str]:
@@ -386,7 +386,3 @@ class Gallery:
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors
-
-    def _nobody(self, name: str) -> NotEnrolled:
-        listing = command_line("gallery", "list", self.place)
-        return NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")

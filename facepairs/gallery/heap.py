@@ -21,7 +21,7 @@ from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
 
 NO_FACE = "no_face"
-CUT_OUT = 2.5  # side of a picture of one face, in sides of its box
+CUT_OUT = 1.6  # side of a picture of one face, in sides of its box: neighbours stay outside
 
 
 class HeapFace(NamedTuple):
@@ -110,19 +110,18 @@ def find_photos(root: Path) -> list[str]:
     return photos
 
 
-def cut_out(photo: Path, box: tuple[int, int, int], around: float = CUT_OUT) -> Image.Image:
-    """Return the square around a face.
+def cut_out(photo: Path, box: tuple[int, int, int]) -> Image.Image:
+    """Return the square around a face; it ends where the photo ends.
 
     Args:
         photo: The file.
         box: The face: left, top and side in pixels of the upright photo.
-        around: Side of the square, in sides of the box; it ends where the photo ends.
 
     Raises:
         BadImage: The photo cannot be read, or no longer has this place.
     """
     left, top, side = box
-    margin = round(side * (around - 1) / 2)
+    margin = round(side * (CUT_OUT - 1) / 2)
     with upright(open_photo(photo)) as (picture, _):
         if left >= picture.width or top >= picture.height:
             raise BadImage(f"{photo}: is smaller than before; group again")

@@ -1,7 +1,5 @@
 """The page on which a person looks through the groups of a heap and corrects them; offline."""
 
-import base64
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +8,11 @@ import numpy as np
 from facepairs.gallery.grouping import Groups
 from facepairs.gallery.heap import cut_out
 from facepairs.support import console
-from facepairs.support.html import data_url
+from facepairs.support.html import data_url, render_template
 
 TEMPLATE = "heap_page.html.jinja"
 SCRIPT = "heap_page.js"
 FACE_PX = 72
-AROUND = 1.6  # side of a picture, in sides of the face's box
 SHOWN = 8  # faces of a person, to read few photos again
 DOUBTED = 60  # faces at the top
 SURE = 0.25  # certainty of faces that are not shown there
@@ -30,14 +27,6 @@ def render_page(groups: Groups) -> str:
     Args:
         groups: The people; some of their photos are read again.
     """
-    import jinja2
-
-    folder = Path(__file__).parent
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    script = (folder / SCRIPT).read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     people: list[dict[str, Any]] = []
     progress = console.progress("writing the page")
     for done, (name, faces) in enumerate(groups.people.items(), 1):
@@ -49,21 +38,21 @@ def render_page(groups: Groups) -> str:
     order = np.argsort(groups.certainty, kind="stable")
     doubted = [face for face in order[:DOUBTED].tolist() if groups.certainty[face] < SURE]
     first = {one["name"]: one["faces"][-1]["picture"] for one in people}
-    page: str = environment.get_template(TEMPLATE).render(
+    return render_template(
+        Path(__file__).parent,
+        TEMPLATE,
+        SCRIPT,
         groups=groups,
         people=people,
         similar=[(one.one, one.other, first[one.one], first[one.other]) for one in groups.similar],
         doubted=[_face(groups, face) for face in doubted],
-        script=script,
-        script_digest=digest,
     )
-    return page
 
 
 def _face(groups: Groups, face: int) -> dict[str, Any]:
     """Return a face's photo, person, certainty and picture; encoded again, without metadata."""
     one = groups.faces[face]
-    image = cut_out(groups.heap.root / one.photo, one.box, AROUND).resize((FACE_PX, FACE_PX))
+    image = cut_out(groups.heap.root / one.photo, one.box).resize((FACE_PX, FACE_PX))
     return {
         "photo": one.photo,
         "person": groups.person[face],

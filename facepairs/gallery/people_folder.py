@@ -11,7 +11,7 @@
       corrected.csv                    all corrections that were made
 
 Commands that take a folder of people use the most prominent face of a photo, and leave `_apart`
-out: folders within a person's folder do not count.
+out.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from facepairs.data.index import APART
 from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.grouping import Earlier, FaceKey, Groups
@@ -38,7 +39,6 @@ from facepairs.support.words import printable
 
 FACES, PAGE = "faces.csv", "people.html"
 CORRECTIONS, CORRECTED = "corrections.csv", "corrected.csv"
-APART = "_apart"
 COLUMNS = ("photo", "box", "person", "certainty", "not", "problem", "file")
 CORRECTION = ("correction", "person", "to")
 WORDS = ("merge", "split", "name")

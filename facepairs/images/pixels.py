@@ -63,10 +63,9 @@ def too_many_pixels(name: str, size: str = "", limit: int | None = None) -> Imag
         limit: How many pixels are allowed; by default `max_pixels`.
     """
     most = (limit or max_pixels()) // 1_000_000
-    reason = f"over {most} megapixels{size}; use a smaller image, or allow more megapixels"
-    problem = ImageProblem(name, "too_large", reason)
-    problem.arguments = ("max_megapixels",)
-    return problem
+    allow = f"allow more megapixels (--max-megapixels or {MAX_MEGAPIXELS})"
+    reason = f"over {most} megapixels{size}; use a smaller image, or {allow}"
+    return ImageProblem(name, "too_large", reason)
 
 
 def to_rgb(image: Image.Image, name: str) -> Image.Image:

@@ -1,6 +1,7 @@
 """The `files` store: every image is read and decoded when it is needed."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,7 +52,8 @@ class FileStore:
             small = self._index.sizes[numbers].sum() <= MAX_BATCH_BYTES
             fast, windows, back = self._cropper.place(numbers)
             usual = np.bool_(len(numbers) == images and small and fast.all())
-            paths = self._index.encoded_paths(numbers) if usual else []
+            read = numbers.tolist() if usual else []
+            paths = [os.fsencode(self._index.path(image)) for image in read]
             return usual, np.array(paths, np.object_), windows, back
 
         def load(numbers: tf.Tensor) -> tf.Tensor:

@@ -52,7 +52,8 @@ async def read_request(
     except TimeoutError:
         raise RequestProblem(408, "slow", f"the body did not come within {READ_S:g} s") from None
     except msgspec.ValidationError as error:
-        raise RequestProblem(422, "value", str(error)) from None
+        fields = ", ".join(kind.__struct_fields__)
+        raise RequestProblem(422, "value", f"{error}; the fields are {fields}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestProblem(400, "json", f"the body is not JSON: {error}") from None
     raise RequestProblem(415, "type", "send multipart/form-data or application/json")

@@ -32,9 +32,13 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fields of a request."""
 
 
-class Options(Request, frozen=True, kw_only=True):
-    """How to decide; at most one of `threshold` and `max_fmr`."""
+class VerifyRequest(Request, frozen=True, kw_only=True):
+    """Two photos, and how to decide; at most one of `threshold` and `max_fmr`."""
 
+    left: Photo
+    right: Photo
+    left_face: Position | None = None
+    right_face: Position | None = None
     threshold: Score | None = None
     max_fmr: Annotated[
         float | None, Meta(description="Use the model's threshold for this false match rate.")
@@ -43,15 +47,6 @@ class Options(Request, frozen=True, kw_only=True):
         float, Meta(description="Share of genuine pairs among yours, for the probability.")
     ] = EQUAL_PRIORS
     describe: Describe = False
-
-
-class VerifyRequest(Options, frozen=True, kw_only=True):
-    """Two photos."""
-
-    left: Photo
-    right: Photo
-    left_face: Position | None = None
-    right_face: Position | None = None
 
 
 class DetectRequest(Request, frozen=True, kw_only=True):

@@ -4,7 +4,6 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.measured import check_prior
-from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
@@ -13,7 +12,7 @@ from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
 from facepairs.verification.loading import model_name
-from facepairs.verification.verdict import Verdict, verdict_rows
+from facepairs.verification.verdict import verdict_rows
 from facepairs.verification.verifier import Verifier
 
 
@@ -58,11 +57,15 @@ class Service:
 
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
         """Compare two photos."""
-        point = self._point(request)
+        check_prior(request.prior)
+        point = self.verifier.operating_point(request.threshold, request.max_fmr)
         left = self._face(request.left, "left", request.left_face)
         right = self._face(request.right, "right", request.right_face)
         verdict = self.verifier.verify_faces(left, right, point, request.prior)
-        return self._verdict(verdict, request.describe)
+        values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}
+        if request.describe:
+            values["description"] = verdict_rows(verdict)
+        return msgspec.convert(values, schema.VerifyResult)
 
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
         """Find the faces of a photo."""
@@ -143,16 +146,6 @@ class Service:
         """Return one face of a photo: the most prominent, or that at a position."""
         faces = self.verifier.detect(photo, name, every=position is not None)
         return chosen_face(faces, position, name, f"{name}_face")
-
-    def _point(self, request: schema.Options) -> OperatingPoint:
-        check_prior(request.prior)
-        return self.verifier.operating_point(request.threshold, request.max_fmr)
-
-    def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
-        values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}
-        if describe:
-            values["description"] = verdict_rows(verdict)
-        return msgspec.convert(values, schema.VerifyResult)
 
 
 def _face(face: AlignedFace, crop: bool = False) -> schema.FaceResult:

@@ -1,14 +1,40 @@
-"""Small pieces of HTML for notebooks; every text is escaped."""
+"""Pages that load nothing, and small pieces of HTML for notebooks; every text is escaped."""
 
 import base64
+import hashlib
 import html
 import io
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
+
+
+def render_template(folder: Path, template: str, script: str, **values: Any) -> str:
+    """Return a page of a Jinja template, which may run its own script alone.
+
+    Args:
+        folder: Where template and script are.
+        template: File name of the template; it gets `script` and its SHA-256, `script_digest`.
+        script: File name of the script.
+        **values: What else the template shows.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    code = (folder / script).read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode("ascii")
+    page = environment.get_template(template)
+    return page.render(script=code, script_digest=digest, **values)
 
 
 def html_table(rows: Iterable[Sequence[str]], header: Sequence[str] = ()) -> str:

@@ -1,6 +1,7 @@
 """Check a folder of faces: its files, the faces in them, and whether they fit their folders."""
 
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,10 +10,16 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.findings import SEVERITIES, DatasetReport, Finding, make_finding
+from facepairs.data.findings import (
+    SEVERITIES,
+    Counts,
+    DatasetReport,
+    Finding,
+    make_finding,
+    shorten,
+)
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
-from facepairs.data.survey import PhotoFacts, count_photos, file_findings
 from facepairs.faces.photo_record import PhotoRecord, face_problem
 from facepairs.images.photo import read_below
 from facepairs.support import console
@@ -42,55 +49,88 @@ def check_dataset(root: Path) -> DatasetReport:
     verifier = Verifier.load(threads=1)
     reader = replace(verifier.reader(), open=partial(read_below, index.root))
     progress = console.progress("checking photos")
-    facts: list[PhotoFacts] = []
+    records: list[PhotoRecord] = []
     embeddings: list[Embedding | None] = []
-    content = np.zeros(len(index), np.int64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
         named = ((name, name) for name in index.names())
         for seen in thread_map(reader.read, batches(named, BATCH_CROPS)):
             for one in seen:
-                record = one.to_record()
-                content[len(facts)] = record.content
-                facts.append(_facts_of(record))
+                records.append(one.to_record())
                 embeddings.append(one.embedding)
-            progress(len(facts), len(index))
-    faces = fitting_faces(index, np.array([fact.faces for fact in facts]))
+            progress(len(records), len(index))
+    problems = {
+        image: problem for image, record in enumerate(records) if (problem := _problem_of(record))
+    }
+    shown = np.array([len(record.found) if record.face else 0 for record in records])
+    faces = fitting_faces(index, shown)
     for image in faces.chosen:
         (embeddings[image],) = verifier.embed([faces.source(index, image)])
-    for image in (*faces.chosen, *faces.unclear):
-        facts[image] = facts[image]._replace(faces=1)  # is said of it below
-    findings = [
-        *file_findings(index, facts),
-        *_face_findings(index, faces),
-        *_likeness(index, verifier, embeddings),
-    ]
+    findings = [make_finding(reason, [path]) for path, reason in index.skipped]
+    for image, (kind, reason) in problems.items():
+        name = index.name(image)
+        findings.append(Finding("error", kind, (name,), f"{name}: {reason}."))
+    findings += _duplicates(index, records)
+    findings += _face_findings(index, shown, faces)
+    findings += _likeness(index, verifier, embeddings)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
         str(index.root),
-        replace(index, content=content).fingerprint,
-        count_photos(index, facts),
+        replace(index, content=np.array([record.content for record in records])).fingerprint,
+        _count(index, records),
         tuple(findings),
-        tuple(image for image, fact in enumerate(facts) if fact.problem),
+        tuple(problems),
     )
 
 
-def _facts_of(record: PhotoRecord) -> PhotoFacts:
-    problem, reason = record.problem, record.reason
-    if not problem:
-        problem, reason = face_problem(record.found) or ("", "")
-    return PhotoFacts(
-        problem=problem,
-        reason=reason,
-        size_px=(record.width_px, record.height_px),
-        digest=record.digest,
-        faces=len(record.found) if record.face else 0,
+def _problem_of(record: PhotoRecord) -> tuple[str, str] | None:
+    """Return the kind of problem of a photo that cannot be used, and the problem in words."""
+    return (record.problem, record.reason) if record.problem else face_problem(record.found)
+
+
+def _count(index: FaceIndex, records: Sequence[PhotoRecord]) -> Counts:
+    """Return a folder in figures."""
+    images = index.image_counts
+    sizes = Counter((one.width_px, one.height_px) for one in records if one.width_px)
+    by_area = sorted(sizes, key=lambda size: (size[0] * size[1], size))
+    return Counts(
+        people=len(index.people),
+        images=len(index),
+        people_with_one_image=int((images == 1).sum()),
+        images_per_person_min=int(images.min()),
+        images_per_person_median=float(np.median(images)),
+        images_per_person_max=int(images.max()),
+        genuine_pairs=int((images * (images - 1) // 2).sum()),
+        megabytes=round(int(index.sizes.sum()) / 1e6, 3),
+        sizes_px=(by_area[0], sizes.most_common(1)[0][0], by_area[-1]) if sizes else (),
     )
 
 
-def _face_findings(index: FaceIndex, faces: FittingFaces) -> Iterator[Finding]:
-    """Yield what was chosen in photos with several faces."""
-    for kind, images in (("other_face", sorted(faces.chosen)), ("unclear_face", faces.unclear)):
+def _duplicates(index: FaceIndex, records: Sequence[PhotoRecord]) -> Iterator[Finding]:
+    """Yield groups of images with the same bytes; links to one photo count as such."""
+    by_digest: defaultdict[bytes, list[int]] = defaultdict(list)
+    for image, record in enumerate(records):
+        if record.width_px:
+            by_digest[record.digest].append(image)
+    for images in by_digest.values():
+        if len(images) > 1:
+            people = sorted({index.people[int(index.person_of[i])] for i in images})
+            kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
+            yield make_finding(kind, map(index.name, images), people=shorten(people))
+
+
+def _face_findings(
+    index: FaceIndex, shown: npt.NDArray[np.int64], faces: FittingFaces
+) -> Iterator[Finding]:
+    """Yield which face is used of photos that show several."""
+    chosen = {*faces.chosen, *faces.unclear}
+    several = [image for image in np.flatnonzero(shown > 1).tolist() if image not in chosen]
+    found = {
+        "several_faces": several,
+        "other_face": sorted(faces.chosen),
+        "unclear_face": faces.unclear,
+    }
+    for kind, images in found.items():
         if images:
             yield make_finding(kind, map(index.name, images))
 

@@ -109,19 +109,14 @@ def _choose(
     images = np.asarray(index.images_of(person))
     several, alone = images[faces[images] > 1], images[faces[images] == 1]
     found: dict[int, Embeddings] = {}
-    places: dict[int, list[int]] = {}
     for image in [*several.tolist(), *alone[:MOST_OTHERS].tolist()]:
         path = index.path(image)
         seen = reader.complete(reader.see(str(path), path, every=True))
-        if rows := {one.face: one.embedding for one in seen if one.embedding is not None}:
-            found[image], places[image] = np.stack(list(rows.values())), list(rows)
+        if rows := [one.embedding for one in seen if one.embedding is not None]:
+            found[image] = np.stack(rows)
     chosen = choose_faces(list(found.values()), least) if len(found) > 1 else []
     pairs = zip(found, chosen, strict=False)
-    return {
-        image: None if face is None else places[image][face]
-        for image, face in pairs
-        if len(found[image]) > 1
-    }
+    return {image: face for image, face in pairs if len(found[image]) > 1}
 
 
 def count_faces(index: FaceIndex, images: Ints) -> npt.NDArray[np.int64]:

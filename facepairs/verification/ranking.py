@@ -9,6 +9,7 @@ from facepairs.bundles.measured import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
+from facepairs.faces.photo_record import PhotoRecord
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
@@ -57,12 +58,14 @@ class Ranking:
         compared: Best first, equal scores by path.
         failed: Photos that could not be used, by path.
         point: The threshold.
+        record: What the photo shows.
     """
 
     photo: Path
     compared: list[Match]
     failed: list[Failure]
     point: OperatingPoint
+    record: PhotoRecord
 
     @property
     def matches(self) -> int | None:
@@ -172,7 +175,7 @@ def rank_folder(
         one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)
         for rank, one in enumerate(found, 1)
     ]
-    return Ranking(photo, compared, failed, point)
+    return Ranking(photo, compared, failed, point, own.to_record())
 
 
 def _rounded(number: float) -> str:

@@ -1,16 +1,16 @@
 """A CSV of pairs in, a CSV of scores out.
 
-Memory holds about 1 KB for each distinct photo and some bytes for each row. Whoever does the work,
-threads here or other machines, the output has the same bytes.
+Memory holds about 1 KB for each distinct photo, of a pair network also its crop, and some bytes for
+each row. Whoever reads the photos, threads here or other machines, the output has the same bytes.
 """
 
 import csv
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from facepairs.verification.loading import Model, model_name
 from facepairs.verification.photos import PhotoFolder, PhotoReader, SeenPhoto
 from facepairs.verification.provenance import provenance_of, scores_file
 from facepairs.verification.scorer import ScoreArray
-from facepairs.verification.scoring import Indices, PairScoring
+from facepairs.verification.scoring import Indices, OrderedMap, score_photos
 from facepairs.verification.verifier import Verifier
 
 SIDES = ("left", "right")
@@ -88,7 +88,7 @@ def score_list(
     photos: PhotoFolder,
     prior: float = EQUAL_PRIORS,
     *,
-    ordered_map: Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]] = thread_map,
+    ordered_map: OrderedMap = thread_map,
     cache: PhotoCache | None = None,
 ) -> PairsReport:
     """Score every pair of a CSV file into another CSV file, and write where the scores come from.
@@ -105,7 +105,7 @@ def score_list(
         point: The threshold.
         photos: Where the photos are that the file names.
         prior: The prior of the probabilities.
-        ordered_map: Does the work: threads, or other machines.
+        ordered_map: Reads the photos: in threads, or on other machines.
         cache: Where photos are looked up and stored; None for nowhere.
 
     Raises:
@@ -118,8 +118,7 @@ def score_list(
     listed = read_list(pairs)
     reader = PhotoReader(model, verifier.scorer, cache, open=photos.read)
     named = [(photos.title(name), name) for name in listed.photos]
-    scoring = PairScoring(reader, named, listed.left, listed.right)
-    scores, found = scoring.collect(ordered_map(scoring.work, scoring.items()))
+    scores, found = score_photos(reader, named, listed.left, listed.right, ordered_map)
     report = _count(model, listed, scores, found, point)
     with scores_file(out, origin) as handle:
         writer = csv.writer(handle)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence, Sized
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -195,7 +196,7 @@ class Verifier:
         """
         from facepairs.support.parallel import batches, thread_map  # costs `verify` 15 ms
 
-        if _is_one_image(images):
+        if is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
         named = (
             (_name_of(source, None) or f"image {number}", source)
@@ -240,7 +241,7 @@ class Verifier:
             paths: Image files.
             left: integer[N], positions in `paths`.
             right: integer[N], positions in `paths`.
-            workers: Threads that read images and run the network; None for one per core.
+            workers: Threads that read images; None for one per core.
             errors: Is filled with what is wrong with images, by position; their pairs score NaN.
 
         Returns:
@@ -251,16 +252,14 @@ class Verifier:
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
-        from facepairs.verification.scoring import PairScoring, check_positions
+        from facepairs.verification.scoring import check_positions, score_photos
 
         left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
         if len(left) != len(right):
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-        scoring = PairScoring(
-            self.reader(), [(os.fspath(path), path) for path in paths], left, right
-        )
-        work_done = thread_map(scoring.work, scoring.items(), workers)
-        scores, found = scoring.collect(work_done, strict=errors is None)
+        named = [(os.fspath(path), path) for path in paths]
+        read = partial(thread_map, workers=workers)
+        scores, found = score_photos(self.reader(), named, left, right, read, errors is None)
         if errors is not None:
             errors.update({n: str(one.error) for n, one in found.items() if one.error})
         return scores
@@ -271,7 +270,7 @@ def _name_of(source: object, name: str | None) -> str | None:
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
-def _is_one_image(images: Any) -> bool:
+def is_one_image(images: Any) -> bool:
     """Tell one image from several; a path or an array [H, W, 3] can be iterated over as well."""
     is_file = isinstance(images, str | bytes | os.PathLike) or hasattr(images, "read")
     several = getattr(images, "ndim", 1) in (1, 4)  # a column of paths, or an array of images

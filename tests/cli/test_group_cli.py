@@ -12,7 +12,7 @@ from PIL import Image
 from processes.command_line import in_process
 
 import facepairs
-from facepairs.data.index import FaceIndex
+from facepairs.data.index import FaceIndex, Skipped
 from facepairs.gallery.people_folder import write_people_folder
 
 # Drawn people differ little for the included model, so the photos of one person are one photo that
@@ -83,7 +83,11 @@ def test_a_heap_becomes_a_folder_of_people(heap, grouped):
     }
     assert (out / "person_0002" / "b0.jpg").samefile(heap / "b0.jpg")
     index = FaceIndex.scan(out)
-    assert (list(index.people), len(index)) == (["person_0001", "person_0002"], 7)
+    assert (list(index.people), len(index), index.skipped) == (
+        ["person_0001", "person_0002"],
+        7,
+        (Skipped("faces.csv", "not_image"), Skipped("people.html", "not_image")),
+    )
 
 
 def test_the_list_has_every_face(heap, grouped):

@@ -53,7 +53,7 @@ def test_a_tar_is_unpacked_and_what_is_no_photo_is_listed(
         tar.add(tmp_path / "readme.txt", "data/people/readme.txt")
     report = import_photos(archive, tmp_path / "out")
     assert tree(tmp_path / "out" / person.name) == tree(person)
-    assert report.left_out == (("readme.txt", "stray file"),)
+    assert report.left_out == (("readme.txt", "not image"),)
 
 
 def test_a_table_of_paths(tmp_path: Path) -> None:

@@ -85,12 +85,10 @@ def test_missing_images_and_people_are_not_found():
     assert [index.find_person(who) for who in ("A", "C", "C é", "B", "")] == [0, 1, 2, None, None]
 
 
-def test_paths_are_available_by_number_and_as_encoded_bytes():
+def test_paths_are_available_by_number():
     index = FaceIndex.from_listing(["A/1.jpg", "B\udcff/Zoë.jpg"], Path("/faces"))
     assert index.paths[1] == index.path(1) == Path("/faces/B\udcff/Zoë.jpg")
     assert index.paths == [index.path(0), index.path(1)]
-    spelled = [b"/faces/B\xff/Zo\xc3\xab.jpg", b"/faces/A/1.jpg"]
-    assert index.encoded_paths(np.array([1, 0])) == spelled
     assert index.people[:] == ["A", "B\udcff"]
     with pytest.raises(IndexError):
         index.people[2]

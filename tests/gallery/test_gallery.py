@@ -114,7 +114,7 @@ def test_any_source_of_a_photo_is_enrolled_or_refused_in_one_line(gallery, photo
         assert len(gallery.add("New", [odd]).refused) == 1
         with pytest.raises(BadConfig):
             gallery.add(odd if odd is not path else None, [path])
-    for none in (None, 3, path.read_bytes()):
+    for none in (None, 3, path.read_bytes(), io.BytesIO(path.read_bytes()), picture(1)):
         with pytest.raises(BadConfig):
             gallery.add("New", none)
 

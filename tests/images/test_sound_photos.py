@@ -68,7 +68,7 @@ def test_a_limit_is_named_with_the_way_to_raise_it(monkeypatch):
             continue
         with pytest.raises(BadImage) as caught:
             open_photo(photo)
-        assert caught.value.arguments == ("max_megapixels",)
+        assert "FACEPAIRS_MAX_MEGAPIXELS" in str(caught.value)
         assert f"{limit or 52} megapixels" in str(caught.value)
     for limit in ("0", "-5", "0.1", "x"):
         monkeypatch.setenv("FACEPAIRS_MAX_MEGAPIXELS", limit)

@@ -81,8 +81,9 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
         assert table.landmarks is not None
         left = table.landmarks[index.first[:-1], :, 0].mean(axis=1) < 300
         assert int(left.sum()) == expected
-    summary = evaluate("default", composed).summary
-    assert summary.other_faces == len(chosen)
+    (measured,) = evaluate("default", composed).measurements
+    assert measured.summary.other_faces == len(chosen)
+    assert measured.faces == {index.name(image): face for image, face in chosen.items()}
     findings = {one.kind: one.paths for one in check_dataset(composed).findings}
     assert findings["other_face"] == tuple(index.name(image) for image in sorted(chosen))
     verifier = Verifier.load()

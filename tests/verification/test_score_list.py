@@ -76,14 +76,12 @@ def test_the_output_agrees_with_single_verdicts(verifier, photos, tmp_path):
 @given(
     st.lists(st.tuples(st.integers(0, IMAGES + 1), st.integers(0, IMAGES + 1)), min_size=1),
     st.integers(1, 7),
-    st.integers(1, 5),
 )
-def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, chunk, kept):
+def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, chunk):
     names = [f"{number}.png" for number in range(IMAGES)] + ["broken.jpg", "none.png"]
     text = "left,right\n" + "".join(f"{names[a]},{names[b]}\n" for a, b in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "CHUNK_PAIRS", chunk)
-        patch.setattr(scoring, "CROP_BYTES", kept * 3 * 16**2)
         report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     rows = rows_of(tmp_path / "out.csv")
     crops = [verifier.detect(photos / name, every=False)[0].crop[None] for name in names[:IMAGES]]
@@ -215,8 +213,7 @@ def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_facto
 
 
 def scores_by(reader, named, left, right):
-    job = scoring.PairScoring(reader, named, left, right)
-    return job.collect(map(job.work, job.items()))
+    return scoring.score_photos(reader, named, left, right, map)
 
 
 def test_a_failing_network_leaves_no_output(photos, tmp_path):

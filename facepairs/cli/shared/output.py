@@ -19,6 +19,7 @@ from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
 if TYPE_CHECKING:
+    from facepairs.faces.hints import Hint
     from facepairs.verification.verifier import Verifier
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -241,3 +242,18 @@ def report_usage_error(error: Any, as_json: bool) -> int:
     message = error.format_message().replace("\n", " ").rstrip(".")
     print_error("usage", f"{message}; see {command} --help", as_json)
     return ERROR
+
+
+def warn_of_face(photo: Path, faces: int, hints: "Iterable[Hint]", advice: str) -> None:
+    """Warn of a face that may be the wrong one of several, or is hard to judge.
+
+    Args:
+        photo: Where it is.
+        faces: How many faces the photo shows.
+        hints: What makes the face hard to judge.
+        advice: How to take another face; "" where the user has chosen this one.
+    """
+    if faces > 1 and advice:
+        log(f"warning: {photo}: {faces} faces: perhaps not the one you mean; {advice}")
+    for hint in hints:
+        log(f"warning: {photo}: {hint.text}")

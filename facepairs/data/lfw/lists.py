@@ -23,7 +23,6 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
 from facepairs.support.validation import shorten
 
-MAX_FOLDS = 1000
 HOW_TO_FETCH = "facepairs data fetch lfw downloads them"
 PERSON = "Name<tab>number of images"
 
@@ -117,8 +116,6 @@ def read_people(path: Path, index: FaceIndex) -> list[npt.NDArray[np.int64]]:
     lines = _ListFile(path)
     count = lines.number(*lines.read("the first line", "a count"))
     is_folds = len(lines.read("a person", PERSON, "a fold's count")) == 1
-    if is_folds and count > MAX_FOLDS:
-        lines.fail(f"{count} folds are too many")
     lines.step_back()
     counts = (lines.number(*lines.read("a fold", "a count")) for _ in range(count))
     folds = [_read_fold_people(lines, n, index) for n in (counts if is_folds else [count])]
@@ -159,8 +156,6 @@ def read_pairs(path: Path, index: FaceIndex) -> PairList:
     header = lines.read("the first line", "a count", "folds<tab>count")
     count = lines.number(header[-1])
     folds = lines.number(header[0]) if len(header) == 2 else 1
-    if folds > MAX_FOLDS:
-        lines.fail(f"{folds} folds are too many")
     rows = [
         (*_read_pair(lines, index, genuine), genuine, fold)
         for fold in range(1, folds + 1)

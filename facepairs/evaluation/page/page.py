@@ -1,7 +1,5 @@
 """The report as one HTML file, with the worst pairs: nothing is loaded, all text is escaped."""
 
-import base64
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +23,7 @@ from facepairs.faces.photo_cache import photo_cache
 from facepairs.images.crop import CropSpec
 from facepairs.images.photo import content_of, open_photo, read_checked
 from facepairs.support.atomic import atomic_file
-from facepairs.support.html import data_url
+from facepairs.support.html import data_url, render_template
 
 TEMPLATES = Path(__file__).parent
 SHOWN = 8  # wrong pairs of each kind, for every verifier
@@ -65,16 +63,6 @@ def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool 
 
 def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> str:
     """Return the page's HTML; the arguments are those of `write_page`."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
     photos = evaluation.data if pictures else None
     place = Path(evaluation.summary.pairs).name  # a protocol, or a file
@@ -82,12 +70,13 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         place = evaluation.data.resolve().name
     history = tables["history"]
     tables["history"] = replace(history, rows=[[cell("Command"), cell(command)], *history.rows])
-    return environment.get_template("page.html").render(
+    return render_template(
+        TEMPLATES,
+        "page.html",
+        "page.js",
         evaluation=evaluation,
         title=f"{', '.join(one.name for one in found)} on {place}",
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        script=script,
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
         created=history.rows[0][1].text,
@@ -160,13 +149,13 @@ def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPai
         if scores.fold[k]:
             text += f", fold {scores.fold[k]}"
         names = (scores.left[k], scores.right[k])
-        pairs.append(WrongPair(text, [_side(name, photos, one.summary.aligned) for name in names]))
+        pairs.append(WrongPair(text, [_side(name, photos, one) for name in names]))
     return pairs
 
 
-def _side(name: str, photos: Path | None, aligned: bool) -> Side:
+def _side(name: str, photos: Path | None, one: Measurement) -> Side:
     path = None if photos is None else find_photo(photos, name)
-    picture = None if path is None else photo_url(path, aligned)
+    picture = None if path is None else photo_url(path, one.summary.aligned, one.faces.get(name, 0))
     return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
 
 
@@ -185,15 +174,15 @@ def find_photo(data: Path, name: str) -> Path | None:
         return None
 
 
-def photo_url(path: Path, aligned: bool) -> str | None:
-    """Return a photo, or its face, as a `data:` URL of a small JPEG; None if it cannot be read.
+def photo_url(path: Path, aligned: bool, face: int = 0) -> str | None:
+    """Return a photo, or a face of it, as a `data:` URL of a small JPEG; None if it is not read.
 
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
     """
     try:
         data = read_checked(path, content_of, str(path))
         record = inspect_content(data, aligned, photo_cache(), str(path))
-        pixels = crop_known(open_photo(data, str(path)), record, WHOLE)
+        pixels = crop_known(open_photo(data, str(path)), record, WHOLE, face)
     except BadImage:
         return None
     return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)

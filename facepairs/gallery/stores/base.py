@@ -103,10 +103,6 @@ class GalleryStore(abc.ABC):
         """Run a query with a value for each `?`; return a cursor."""
 
     @abc.abstractmethod
-    def _rows(self, query: str) -> Iterator[Any]:
-        """Run a query within `_reading`; yield its rows without keeping all in memory."""
-
-    @abc.abstractmethod
     def _errors_named(self) -> contextlib.AbstractContextManager[None]:
         """Hold the lock, and turn errors of the database into BadGallery."""
 
@@ -248,7 +244,7 @@ class GalleryStore(abc.ABC):
             if until is not None:  # by the database's clock, which may be behind this one
                 until = max(until, now_s() + 1)
             vectors = Vectors(model.width if model else 0, count, until)
-            rows = self._rows("SELECT name, sha256, vector FROM live")
+            rows = iter(self._run("SELECT name, sha256, vector FROM live"))
             while part := list(zip(range(ROWS_PER_READ), rows, strict=False)):
                 names = [self._name(name) for _, (name, _, _) in part]
                 blobs = [self._values.open(vector, name, key) for _, (name, key, vector) in part]

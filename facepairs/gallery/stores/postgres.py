@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from facepairs.errors import BadConfig, BadGallery
 from facepairs.gallery.encryption import Passphrase
-from facepairs.gallery.stores.base import ROWS_PER_READ, GalleryStore
+from facepairs.gallery.stores.base import GalleryStore
 
 # For libpq, where the URL says nothing else: a server that is gone is noticed within seconds.
 PARAMETERS: dict[str, Any] = {
@@ -121,11 +121,6 @@ class PostgresStore(GalleryStore):
         if query.startswith(("INSERT", "DELETE")):
             self._changed_rows += done.rowcount
         return done
-
-    def _rows(self, query: str) -> Iterator[Any]:
-        with self._connected().cursor("rows", binary=True) as cursor:
-            cursor.itersize = ROWS_PER_READ
-            yield from cursor.execute(query.encode())
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -100,9 +100,6 @@ class SqliteStore(GalleryStore):
         self._check_open()
         return self._database.execute(query, values)
 
-    def _rows(self, query: str) -> Iterator[Any]:
-        return self._database.execute(query)
-
     def problems(self) -> list[str]:
         """Return what SQLite finds damaged, or that others may read the file."""
         with self._errors_named():

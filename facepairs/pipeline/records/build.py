@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.data.index import FaceIndex, StringTable
+from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
@@ -52,7 +52,6 @@ class ShardPlan:
         pairs: The pairs, by image numbers of the index.
         images: int32[M], the image numbers in `pairs`, sorted and distinct.
         names: The images' paths below the folder of faces, M of them.
-        sizes: int64[M], the sizes of the files in bytes; -1 for unknown.
         crops: How these M images are cropped.
     """
 
@@ -60,8 +59,7 @@ class ShardPlan:
     root: Path
     pairs: PairList
     images: npt.NDArray[np.int32]
-    names: StringTable
-    sizes: npt.NDArray[np.int64]
+    names: list[str]
     crops: CropPlan
 
 
@@ -93,8 +91,7 @@ class CachePlan:
                 root=index.root,
                 pairs=pairs,
                 images=images,
-                names=StringTable(map(index.name, images.tolist())),
-                sizes=index.sizes[images],
+                names=list(map(index.name, images.tolist())),
                 crops=self.crops.take(images),
             )
 
@@ -184,7 +181,7 @@ def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
         folder: Where the file goes.
 
     Raises:
-        BadData: A photo has changed or cannot be read, or the file cannot be written.
+        BadData: A photo cannot be read, or the file cannot be written.
         BadImage: A photo cannot be decoded.
     """
     path, cropper, pairs = folder / plan.name, Cropper(plan.crops), plan.pairs
@@ -205,15 +202,12 @@ def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
 
 
 def _crop(plan: ShardPlan, cropper: Cropper, row: int, read: ReadPhoto) -> bytes:
-    """Return the encoded crop of a photo, if its size is still that in the index."""
-    name, size = plan.names[row], int(plan.sizes[row])
-    path = plan.root / name
+    """Return the encoded crop of a photo."""
+    path = plan.root / plan.names[row]
     try:
-        data = read(name)
+        data = read(plan.names[row])
     except OSError as error:
         raise BadData(f"{path}: {error.strerror}; {REBUILD}") from None
-    if size not in (-1, len(data)):
-        raise BadData(f"{path}: changed since the folder was read; {REBUILD}")
     crop = cropper.crop(data, row, str(path))
     with tf.device("/CPU:0"):
         jpeg = tf.io.encode_jpeg(crop, quality=JPEG_QUALITY, chroma_downsampling=False)

@@ -7,7 +7,7 @@
     mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
     std = 127.5                # network's order
     align = "arcface-112"      # see below
-    distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
+    distance = "cosine"        # or "euclidean"
 
 These keys are required (a network that takes uint8 needs neither mean nor std). How a face comes
 into the square:
@@ -37,6 +37,7 @@ no probability, and a verdict only at a threshold that is given; distances count
 import hashlib
 import json
 import shutil
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -102,7 +103,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size_px: Annotated[int, Meta(ge=1, le=2048)]
     layout: Literal["nchw", "nhwc"]
     colours: Literal["rgb", "bgr"]
-    distance: Literal["cosine", "euclidean", "squared-euclidean", "manhattan"]
+    distance: Literal["cosine", "euclidean"]
     align: EmbedderAlign
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
@@ -118,7 +119,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     training_data: Text | None = None
 
 
-class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
+class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, dict=True):
     """An external network and how to use it; it takes the place of a bundle everywhere.
 
     Attributes:
@@ -203,7 +204,7 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
         used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps(used)
 
-    @property
+    @cached_property
     def embedder_sha256(self) -> str:
         """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
         parts = f"{file_sha256(self.network_path)} {self.embedding_settings}"

@@ -40,9 +40,8 @@ class EmbedderScorer(Scorer):
         """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
         if self._model.distance == "cosine":
             return super().compare(left, right)
-        order = 1 if self._model.distance == "manhattan" else 2
-        distances: ScoreArray = np.linalg.norm(left - right, ord=order, axis=1)
-        return -(distances**2 if self._model.distance == "squared-euclidean" else distances)
+        distances: ScoreArray = np.linalg.norm(left - right, axis=1)
+        return -distances
 
     def _embed_batch(self, crops: Crop) -> ScoreArray:
         inputs = {self._input.name: self._network_input(crops)}

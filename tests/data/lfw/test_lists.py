@@ -67,7 +67,6 @@ def test_people_lists_are_read(tmp_path):
         (read_people, ["1", "Ada_B\t3\t4"], 2, "expected Name<tab>"),
         (read_people, ["1", "Ada_B\t3", "Cy\t1"], 3, "more lines"),
         (read_people, ["x"], 1, "not a number"),
-        (read_people, ["9999999", "1", "Cy\t1"], 2, "too many"),
     ],
 )
 def test_a_wrong_line_of_a_list_is_quoted(tmp_path, read, lines, where, why):

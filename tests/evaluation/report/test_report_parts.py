@@ -22,6 +22,9 @@ def test_a_picture_shows_the_face_wherever_it_is(faces, tmp_path):
     scene = tmp_path / "scene.png"
     paste(canvas(640, 480), next(faces.glob("*/*.jpg")), Place(250, 200, 375)).save(scene)
     assert photo_url(scene, True) is not None
+    group = paste(canvas(760, 440), next(faces.glob("*/*.jpg")), Place(190, 210, 260))
+    paste(group, next(faces.glob("*/*.jpg")), Place(560, 210, 300)).save(scene)
+    assert photo_url(scene, True, 1) not in (None, photo_url(scene, True, 0))
     canvas(64, 48).save(scene)
     assert photo_url(scene, True) is None
     assert photo_url(scene, False) is not None

@@ -1,4 +1,4 @@
-"""What the files of a folder say: every flaw becomes one finding of the right severity."""
+"""What a check says of files: every flaw becomes one finding of the right severity."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
     report = check_files(tmp_path)
     findings = {(f.severity, f.kind, f.paths) for f in report.findings}
     assert findings == {
-        ("note", "stray_file", ("notes.txt",)),
+        ("note", "not_image", ("notes.txt",)),
         ("warning", "stray_photo", ("lost.jpg",)),
         ("note", "not_image", ("Ann/list.csv",)),
         ("error", "unsupported", ("Ann/3.jp2",)),
