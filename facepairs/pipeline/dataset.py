@@ -72,7 +72,7 @@ def make_dataset(
         store: Where the images are.
         blocks: Returns an iterator over pair lists of any length.
         batch_size: Pairs per batch, B; the last batch may be smaller.
-        people: int32[images], the person of each image; batches then have "people".
+        people: int32[images] as `people_numbers` returns it; batches then have "people".
         pair_range: The pairs [begin, end) of each batch whose images are loaded, for workers that
             share every batch. Labels and people are always those of the whole batch.
 
@@ -137,3 +137,20 @@ def no_autograph(function: F) -> F:
     """
     unconverted: F = tf.autograph.experimental.do_not_convert(function)
     return unconverted
+
+
+def people_numbers(
+    person_of: npt.NDArray[np.int32], people: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """Number some of the people from 0, for every image.
+
+    Args:
+        person_of: int32[images], the index's person number of each image.
+        people: int64[P], distinct person numbers of the index; they are numbered in this order.
+
+    Returns:
+        int32[images]; -1 for images of other people.
+    """
+    numbers = np.full(int(person_of.max(initial=-1)) + 1, -1, np.int32)
+    numbers[people] = np.arange(len(people), dtype=np.int32)
+    return numbers[person_of]

@@ -89,7 +89,7 @@ def _batches(index: Any, source: Any, context: Any, batch: int, distinct: bool) 
     import numpy as np
 
     from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler
-    from facepairs.pipeline.dataset import make_dataset
+    from facepairs.pipeline.dataset import make_dataset, people_numbers
     from facepairs.training.schedule import training_blocks
 
     people = np.arange(len(index.people))
@@ -102,7 +102,7 @@ def _batches(index: Any, source: Any, context: Any, batch: int, distinct: bool) 
     def blocks() -> Iterator[Any]:
         return training_blocks(sampler, batch, 10**6, 0)
 
-    numbers = index.person_of
+    numbers = people_numbers(index.person_of, people)
     return make_dataset(source, blocks, batch, numbers, context.local_range(batch))
 
 

@@ -9,7 +9,7 @@ from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
 from facepairs.models.replicas import split_batch
-from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.schedule import training_blocks
@@ -23,7 +23,7 @@ def index(faces):
 
 
 def drawn(index, store, sampler, epoch, part, count):
-    numbers = index.person_of
+    numbers = people_numbers(index.person_of, np.arange(len(index.people)))
     dataset = make_dataset(
         store, lambda: training_blocks(sampler, BATCH, STEPS, epoch), BATCH, numbers, part
     )

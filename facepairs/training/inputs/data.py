@@ -28,7 +28,7 @@ from facepairs.data.sampler import (
 )
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop import CropPlan
-from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
@@ -138,12 +138,13 @@ class TrainingData:
         if self.cache:
             return cached_batches(self.cache, size, seed, first_epoch * steps, pair_range)
         sampler = self.sampler()
+        people = people_numbers(self.index.person_of, self.split.training)
         return iter(
             make_dataset(
                 source,
                 lambda: training_blocks(sampler, size, steps, first_epoch),
                 size,
-                self.index.person_of,
+                people,
                 pair_range,
             )
         )

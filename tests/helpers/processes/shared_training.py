@@ -18,7 +18,7 @@ from facepairs.faces.inspection import inspect_photos
 from facepairs.images.crop import CropSpec
 from facepairs.models.build import build_network
 from facepairs.models.replicas import synchronise_batch_norms
-from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.cluster import read_cluster
 from facepairs.training.distributed import DistributedContext, connect_devices
@@ -36,7 +36,7 @@ def train(
     everyone = np.arange(len(index.people))
     keras.utils.set_random_seed(0)
     with context.scope():
-        network = build_network(model, 64, 64, 1.0, loss=loss)
+        network = build_network(model, 64, 64, 1.0, loss=loss, people=len(index.people))
     if context.strategy:
         synchronise_batch_norms(network.head)
     with context.scope():
@@ -54,7 +54,7 @@ def train(
             store,
             lambda: training_blocks(sampler, BATCH, STEPS, 0),
             BATCH,
-            index.person_of,
+            people_numbers(index.person_of, everyone),
             context.local_range(BATCH),
         )
     )
