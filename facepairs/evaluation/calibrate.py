@@ -36,7 +36,7 @@ from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
 from facepairs.verification.embedders import embedder
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, compares_by_cosine, model_name, open_model
+from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
@@ -170,8 +170,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
         if kept:
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
-    # Groups are measured where embeddings are compared by their cosine.
-    if not kept and scored.heaps and compares_by_cosine(model):
+    if not kept and scored.heaps:  # of embeddings
         errors = msgspec.structs.replace(table, grouping=measure_grouping(scored.heaps, table))
         measured = msgspec.structs.replace(measured, errors=errors)
     now = operating_point(measured)

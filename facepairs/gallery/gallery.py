@@ -33,7 +33,7 @@ from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
-from facepairs.verification.loading import Model, compares_by_cosine, model_name
+from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier, is_one_image
 
@@ -119,10 +119,10 @@ class Gallery:
     def check_model(self, model: Model) -> None:
         """Raise an error for a model without embeddings, or another than made the gallery."""
         name = model_name(model)
-        if not compares_by_cosine(model):
+        if model.kind != "embedding":
             raise BadBundle(
-                f"{name}: a gallery needs a model that compares embeddings by their cosine, such "
-                "as the included one"
+                f"{name}: scores pairs and has no embeddings, which a gallery keeps; use another "
+                "model, such as the included one"
             )
         made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):

@@ -15,7 +15,7 @@ from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
 from facepairs.verification.linkage import unit_rows
-from facepairs.verification.loading import compares_by_cosine, model_name
+from facepairs.verification.loading import model_name
 from facepairs.verification.photos import SeenPhoto
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
@@ -69,10 +69,10 @@ def read_heap(root: Path, verifier: Verifier) -> Heap:
         BadBundle: The model is another.
     """
     model = verifier.bundle
-    if not (model.aligned and compares_by_cosine(model)):
+    if not model.aligned or model.kind != "embedding":
         raise BadBundle(
-            f"{model_name(model)}: grouping needs a model that finds faces and compares embeddings "
-            "by their cosine, such as the included one"
+            f"{model_name(model)}: grouping needs a model that finds faces and has embeddings, "
+            "such as the included one"
         )
     photos, reader = find_photos(root), verifier.reader()
 

@@ -41,11 +41,6 @@ def model_name(model: Model) -> str:
     return str(model.folder if model.path.name == EMBEDDER else model.path)
 
 
-def compares_by_cosine(model: Model) -> bool:
-    """Return whether a model has embeddings, and their score is the cosine."""
-    return model.kind == "embedding" and getattr(model, "distance", "cosine") == "cosine"
-
-
 def open_scorer(model: Model, threads: int | None = None) -> Scorer:
     """Open a model's network; threads as for `BundleScorer`."""
     if isinstance(model, Bundle):
@@ -55,13 +50,6 @@ def open_scorer(model: Model, threads: int | None = None) -> Scorer:
 
 def check_threshold(model: Model, threshold: float) -> None:
     """Raise BadConfig for a threshold that no score of the model can be."""
-    if model.kind == "pair" or not math.isfinite(threshold):
-        return  # `operating_point` refuses what is not finite
-    distance = "cosine" if isinstance(model, Bundle) else model.distance
-    if distance == "cosine" and abs(threshold) > 1:
+    # `operating_point` refuses what is not finite.
+    if model.kind == "embedding" and math.isfinite(threshold) and abs(threshold) > 1:
         raise BadConfig(f"threshold is {threshold:g}; a cosine lies from -1 to 1", "threshold")
-    if distance != "cosine" and threshold > 0:
-        raise BadConfig(
-            f"threshold is {threshold:g}; a score is a distance with a minus: give {-threshold:g}",
-            "threshold",
-        )

@@ -45,10 +45,8 @@ colours = "bgr"
 mean = [127.5, 127.5, 127.5]
 std = 127.5
 crop = 0.512
-distance = "cosine"
 name = "x"
 output = "y"
-normalise = true
 align = "none"
 threshold = 0.28
 calibration = { scale = 12.0, offset = -3.4 }

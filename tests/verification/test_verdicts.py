@@ -7,7 +7,6 @@ import pytest
 from drawn.photos import noise_photos
 from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
 
-from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
@@ -103,18 +102,6 @@ def test_a_prior_moves_the_probability_and_is_named(known, photos):
 def test_thresholds_that_no_cosine_reaches_are_refused(known, photos, threshold):
     with pytest.raises(BadConfig):
         known.verify(*photos, threshold=threshold)
-
-
-def test_a_distance_has_negative_scores(known, photos, tmp_path):
-    (tmp_path / "network.onnx").write_bytes((known.bundle.folder / NETWORK).read_bytes())
-    (tmp_path / "far.toml").write_text(
-        'file = "network.onnx"\nsize_px = 16\nlayout = "nhwc"\ncolours = "rgb"\ncrop = 1.0\n'
-        'distance = "euclidean"\nalign = "none"\n'
-    )
-    verifier = Verifier.load(tmp_path / "far.toml")
-    assert verifier.verify(*photos, threshold=-4.0).same
-    with pytest.raises(BadConfig):
-        verifier.verify(*photos, threshold=1.5)
 
 
 def test_no_cosine_is_above_one(tmp_path):

@@ -7,7 +7,6 @@
     mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
     std = 127.5                # network's order
     align = "arcface-112"      # see below
-    distance = "cosine"        # or "euclidean"
 
 These keys are required (a network that takes uint8 needs neither mean nor std). How a face comes
 into the square:
@@ -24,14 +23,13 @@ Optional keys:
     name = "arcface-r50"       # default: the name of the TOML
     sha256 = "4c06341c…"       # of the network's file, which is checked
     output = "embedding"       # which output, when the network has several
-    normalise = true           # scale embeddings to length one before a distance is taken
     measured = "measured.json" # probability, thresholds and errors, from `facepairs calibrate`
     people = "identities.json" # hashes of the people of the training, from `facepairs export`
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
     training_data = "MS1MV3: 5.2 million photos from the web"
 
 Without `people` it is unknown which people the network was trained on. Without `measured` there is
-no probability, and a verdict only at a threshold that is given; distances count negatively.
+no probability, and a verdict only at a threshold that is given. The score is the cosine.
 """
 
 import hashlib
@@ -103,7 +101,6 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size_px: Annotated[int, Meta(ge=1, le=2048)]
     layout: Literal["nchw", "nhwc"]
     colours: Literal["rgb", "bgr"]
-    distance: Literal["cosine", "euclidean"]
     align: EmbedderAlign
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
@@ -112,7 +109,6 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     points: PointList | None = None
     sha256: Sha256 | None = None
     output: Text | None = None
-    normalise: bool = False
     measured_file: Text | None = msgspec.field(name="measured", default=None)
     people: Text | None = None
     licence: Text | None = None

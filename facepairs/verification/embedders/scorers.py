@@ -36,25 +36,17 @@ class EmbedderScorer(Scorer):
         if isinstance(self._input.shape[0], int):
             self._batch = self._input.shape[0]
 
-    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
-        """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
-        if self._model.distance == "cosine":
-            return super().compare(left, right)
-        distances: ScoreArray = np.linalg.norm(left - right, axis=1)
-        return -distances
-
     def _embed_batch(self, crops: Crop) -> ScoreArray:
         inputs = {self._input.name: self._network_input(crops)}
         rows: ScoreArray = self._session.run(self._output, inputs)
         if len(rows) != len(crops) or rows.ndim < 2:
             raise self._misfit(f"its output has shape {list(rows.shape)}, not [N, D]")
         rows = rows.reshape(len(rows), -1)
-        if self._model.distance == "cosine" or self._model.normalise:
-            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-            if not lengths.all():
-                raise self._misfit("it returned an embedding of length 0")
-            rows = rows / lengths
-        return rows
+        lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+        if not lengths.all():
+            raise self._misfit("it returned an embedding of length 0")
+        unit: ScoreArray = rows / lengths
+        return unit
 
     def _misfit(self, problem: str) -> BadBundle:
         return BadBundle(f"{self._model.network_path}: {problem} (described by {self._model.path})")

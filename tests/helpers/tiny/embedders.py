@@ -10,7 +10,7 @@ from tiny.bundles import onnx_model
 SIZE = 12
 TOML = {
     "file": "network.onnx", "size_px": SIZE, "layout": "nchw", "colours": "bgr",
-    "mean": [103.9, 116.8, 123.7], "std": 57.5, "crop": 0.625, "distance": "cosine",
+    "mean": [103.9, 116.8, 123.7], "std": 57.5, "crop": 0.625,
     "align": "none",
 }  # fmt: skip
 MATRIX = np.random.default_rng(1).normal(size=(SIZE * SIZE * 3, 7)).astype(np.float32)
