@@ -9,6 +9,7 @@ OWN = (
     "facepairs: error: ",
     "warning: ",
     "note: ",
+    "unusable: ",
     "epoch ",
     "store: ",
     "too few people to choose the best epoch: ",

@@ -74,11 +74,11 @@ def test_a_finished_fold_has_a_run_folder_and_the_scores_of_verify(view, done):
     for fold in (1, 2):
         folder = out / f"fold-0{fold}"
         finished, bundle = read_fold(folder, fold), Bundle.open(folder / "bundle")
-        training, scores = finished.training, finished.scores
-        assert training.threshold == bundle.threshold
-        assert training.calibration.scale == bundle.calibration.scale
+        network, scores = finished.network, finished.scores
+        assert network.threshold == bundle.threshold
+        assert network.calibration.scale == bundle.calibration.scale
         split = view.split(fold, CONFIG)
-        assert training.people == {name: len(part) for name, part in vars(split).items()}
+        assert Run.read(folder).people == {name: len(part) for name, part in vars(split).items()}
         pairs = view.pairs_of(fold)
         assert set(scores.fold.tolist()) == {fold}
         assert np.array_equal(scores.genuine, pairs.genuine)
