@@ -40,6 +40,7 @@ SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoder
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES, TOO_LARGE = 256 * 2**20, "over 256 MB"
+TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is no damage
@@ -232,6 +233,7 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
 
     Raises:
         ImageProblem: The file cannot be read, is empty or has over 256 MB.
+        OSError: Too many files are open.
     """
     if len(str(name)) > LONGEST:  # the image itself, such as a data: URL
         name = f"a text of {len(str(name)):,} characters"
@@ -243,6 +245,8 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
         reason = "may not be read; grant yourself read permission"
         raise ImageProblem(name, "no_permission", reason) from None
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in TOO_MANY_OPEN:
+            raise  # which says nothing of the photo
         why = getattr(error, "strerror", None) or error
         if why == TOO_LARGE:
             raise ImageProblem(name, "too_large", f"{why}; use a smaller image") from None

@@ -1,5 +1,6 @@
 """The image check passes what can be decoded, names the problem, and tells plain JPEGs."""
 
+import errno
 import pickle
 import random
 import re
@@ -87,6 +88,15 @@ def test_a_file_that_cannot_be_read_is_reported_with_kind_and_reason(tmp_path: P
         with pytest.raises(ImageProblem, match=f"photo 3: .*{says}") as caught:
             read_checked(path, read, "photo 3")
         assert caught.value.problem == kind
+
+
+def test_too_many_open_files_say_nothing_of_a_photo():
+    def fail(path: str) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with pytest.raises(OSError, match="Too many open files") as caught:
+        read_checked("a.jpg", fail)
+    assert not isinstance(caught.value, ImageProblem)
 
 
 @pytest.mark.parametrize(
