@@ -115,6 +115,15 @@ def test_a_missing_extra_is_one_line_for_people_and_an_object_for_programs(core)
         assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
 
 
+def test_the_quick_demo_needs_no_extra_and_the_whole_one_names_it(tmp_path):
+    environment = link_core(tmp_path / "site")
+    quick = run_in(environment, "-m", "facepairs", "demo", "--quick", cwd=tmp_path)
+    assert (quick.returncode, quick.stderr) == (0, "")
+    whole = run_in(environment, "-m", "facepairs", "demo", cwd=tmp_path)
+    assert (whole.returncode, whole.stdout) == (2, "")
+    assert "pip install 'facepairs[train]'" in whole.stderr
+
+
 def test_an_extra_is_asked_for_by_each_of_its_packages():
     """The modules that are looked for come from the packages that the extra installs."""
     packages = packages_distributions()

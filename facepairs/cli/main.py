@@ -47,8 +47,8 @@ COMMANDS = (  # in the order of use
     "crossval", "info", "export", "serve", "cache", "bench", "demo",
 )  # fmt: skip
 OUTPUTS = ("out", "report", "show")
-NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
-    **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
+NEEDS = {  # the extras of commands and groups; `evaluate` and `demo` ask for theirs
+    **dict.fromkeys(("train", "crossval", "export", "bench", "cache"), ("train",)),
     "cache forget": (),
     **dict.fromkeys(("calibrate", "group"), ("measure",)),
     "serve": ("serve",),

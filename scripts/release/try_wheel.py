@@ -49,7 +49,12 @@ except BadGallery as error:
 """
 PAIRS = ("score", "pairs.csv", "--out")
 TRIALS = {  # commands by extra, after those of the core; each must not fail
-    "core": [("verify", LEFT, RIGHT), (*PAIRS, "scores.csv"), ("evaluate", "scores.csv")],
+    "core": [
+        ("verify", LEFT, RIGHT),
+        ("demo", "--quick"),
+        (*PAIRS, "scores.csv"),
+        ("evaluate", "scores.csv"),
+    ],
     "train": [
         ("train", "faces", "--out", "run", "--model", "siamese-small", "--epochs", "1"),
         ("evaluate", "run/bundle", "faces"),
