@@ -87,10 +87,10 @@ class TrainConfig:
             yield "calibration_share, test_share and validation_share leave nobody to train on"
         if not recipe.embeds and self.loss != "in-batch":
             yield f"loss {self.loss} is for siamese models, not {model}"
-        if self.cache and (not recipe.takes_pairs or self.loss == "arcface"):
+        if self.cache and not recipe.takes_pairs:
             yield (
-                f"{model} with loss {self.loss} does not train from a cache of pairs; leave the "
-                "cache out, or use model difference or siamese-conv and another loss"
+                f"{model} does not train from a cache of pairs; leave the cache out, or use model "
+                "difference or siamese-conv"
             )
 
     def _pace(self) -> Pace:

@@ -109,14 +109,10 @@ def test_lists_ask_for_view_1():
 
 
 @pytest.mark.parametrize("loss", get_args(Loss))
-def test_a_loss_is_for_models_that_embed_and_some_for_a_cache_of_pairs(loss):
+def test_a_loss_is_for_models_that_embed(loss):
     embeds = {"model": "siamese-conv", "loss": loss}
     assert from_table(embeds).loss == loss
-    if loss == "arcface":  # it needs identities
-        with pytest.raises(BadConfig, match=loss):
-            from_table(embeds | {"cache": "folder"})
-    else:
-        assert from_table(embeds | {"cache": "folder"}).loss == loss
+    assert from_table(embeds | {"cache": "folder"}).loss == loss
     if loss != TrainConfig.loss:
         with pytest.raises(BadConfig, match=loss):
             from_table({"model": "difference", "loss": loss})

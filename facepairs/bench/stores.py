@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -11,7 +12,6 @@ from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
 from facepairs.config import TrainConfig
 from facepairs.models.build import build_network
-from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -27,36 +27,30 @@ WARM_UP_STEPS, STEPS = 5, 30  # of each of the three parts of a measurement of t
 
 
 def store_batches(job: Job) -> Iterator[Batch]:
-    """Yield a store's batches, with its part of the training step applied."""
-    store, batches = _open(job)
-    for batch in batches:
-        yield Batch(len(batch["genuine"]), store.gather(batch["images"]), batch["genuine"])
+    """Yield the batches of a store."""
+    for sides, genuine in _open(job):
+        yield Batch(len(genuine), sides, genuine)
 
 
-def _open(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dataset]:
-    """Open the store of a row.
+def _open(job: Job, shuffle_seed: int | None = None) -> tf.data.Dataset:
+    """Open the store of a row; return its batches, without end.
 
     Args:
         job: The run; its row's name is the name of the store.
         shuffle_seed: Shuffles the records of a pair cache; None reads them in order.
-
-    Returns:
-        The store that turns a batch's `images` into pixels, and a dataset of batches without end.
-        A pair cache holds pixels already, so its store is `files`, which returns them unchanged.
 
     Raises:
         Skip: Nothing is aligned, so `files` itself is the unaligned row.
     """
     if job.name == UNALIGNED and job.plan.to_crop is None:
         raise Skip("files itself is unaligned")
-    plan = job.unaligned if job.name == UNALIGNED else job.plan
-    store: Store = FileStore(job.index, plan)
     if job.name.startswith("tfrecord"):
-        records = RecordStore.open(job.cache)
-        return store, records.batches(job.batch_size, shuffle_seed)
+        return RecordStore.open(job.cache).batches(job.batch_size, shuffle_seed)
     if job.name == "memory":
-        store = MemoryStore.build(job.index, job.plan)
-    return store, make_dataset(store, job.blocks, job.batch_size)
+        store: Store = MemoryStore.build(job.index, job.plan)
+    else:
+        store = FileStore(job.index, job.unaligned if job.name == UNALIGNED else job.plan)
+    return make_dataset(store, job.blocks, job.batch_size)
 
 
 def build(job: Job) -> Measurement:
@@ -77,13 +71,12 @@ def measure_steps(job: Job) -> Measurement:
     keras.utils.set_random_seed(SEED)
     config = TrainConfig(model="difference")
     network = build_network(config.model, job.crop_px, config.image_size, config.recipe.augment)
-    store, batches = _open(job, SEED)
-    first = next(iter(batches))
-    constant = itertools.repeat({**first, "images": store.gather(first["images"])})
-    constant_step = _step(network, FileStore(job.index, job.plan))
-    before = _run(constant_step, constant, config.learning_rate)
-    live = _run(_step(network, store), iter(batches), config.learning_rate)
-    after = _run(constant_step, constant, config.learning_rate)
+    batches = _open(job, SEED)
+    constant = itertools.repeat(next(iter(batches)))
+    step = TrainStep(network, SEED, create_optimizer(network, SINGLE_DEVICE))
+    before = _run(step, constant, config.learning_rate)
+    live = _run(step, iter(batches), config.learning_rate)
+    after = _run(step, constant, config.learning_rate)
     ceiling = 2 / (1 / before.pairs_per_s + 1 / after.pairs_per_s)
     gpus = tf.config.list_physical_devices("GPU")
     return Measurement(
@@ -95,11 +88,7 @@ def measure_steps(job: Job) -> Measurement:
     )
 
 
-def _step(network: Network, store: Store) -> TrainStep:
-    return TrainStep(network, store, SEED, create_optimizer(network, SINGLE_DEVICE))
-
-
-def _run(step: TrainStep, batches: Iterator[dict[str, tf.Tensor]], peak: float) -> EpochFigures:
+def _run(step: TrainStep, batches: Iterator[Any], peak: float) -> EpochFigures:
     """Run steps to warm up and those to measure; return the figures of the latter."""
     callbacks = keras.callbacks.CallbackList([], model=None)
     for steps in (WARM_UP_STEPS, STEPS):

@@ -8,7 +8,6 @@ from keras import layers
 from facepairs.choices import Member
 from facepairs.models.augment import RandomFace
 from facepairs.models.convolutional import difference_head, face_tower
-from facepairs.models.fisher.embedding import DIMENSIONS
 from facepairs.models.fisher.tower import fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.losses import BinaryLogit, build_loss
@@ -32,7 +31,6 @@ def build_network(
     loss: str = "in-batch",
     members: Sequence[Member] = ("face",),
     cohort: int = 0,
-    people: int = 0,
 ) -> Network:
     """Build a network with new weights, drawn from Keras's global seed.
 
@@ -44,21 +42,15 @@ def build_network(
         loss: Name of the objective, for embedding networks only.
         members: For siamese only: the regions that its members see, see `fisher_tower`.
         cohort: For siamese only: the size of the cohort, likewise.
-        people: How many people are trained on, for the loss arcface only.
 
     Returns:
         The network.
     """
     network, build_head = MODELS[name]
     prepare = _prepare(crop_px, image_px)
-    # Before the objective: the weights must not depend on it.
     fisher = build_head is fisher_tower
     head = fisher_tower(image_px, members, cohort) if fisher else build_head(image_px)
-    # What the objective sees: the embedding, without the dimension of the cohort.
-    dimensions = len(members) * DIMENSIONS if fisher else head.output_shape[-1]
-    objective: keras.Layer = BinaryLogit()
-    if network.kind == "embedding":
-        objective = build_loss(loss, dimensions, people=people)
+    objective = build_loss(loss) if network.kind == "embedding" else BinaryLogit()
     return network(name, crop_px, image_px, prepare, RandomFace(augment), head, objective)
 
 

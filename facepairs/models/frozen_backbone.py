@@ -36,8 +36,8 @@ class FeatureHead:
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
-        """The projection's variables, then the objective's."""
-        return [*self.head.trainable_variables, *self.objective.trainable_variables]
+        """The projection's variables."""
+        return list(self.head.trainable_variables)
 
     def embeddings(self, inputs: Any) -> Any:
         """Embed float16[N, F] features: float32[N, D], rows of length 1."""

@@ -7,14 +7,12 @@ Array contract of `loss(left, right, genuine, left_person, right_person)` → fl
 
 - `left`, `right`: float32[B, D], embeddings of length 1.
 - `genuine`: float32[B], 1 for genuine pairs, else 0.
-- `left_person`, `right_person`: int32[B], numbers of the training people from 0; equal numbers are
-  the same person.
+- `left_person`, `right_person`: int32[B], numbers of the people; equal numbers are the same person.
 
 A loss is 0 if the batch has nothing to learn from, and its gradient is finite for any embeddings,
 equal and opposite ones included.
 """
 
-import math
 from typing import Any, ClassVar
 
 import keras
@@ -25,10 +23,7 @@ EPSILON = 1e-6  # added below roots, whose slope at 0 is infinite
 
 
 class PairLoss(keras.Layer):  # type: ignore[misc]
-    """An objective on pairs, computed in float32 whatever the network's dtype.
-
-    Its weights, if any, are trained and saved with the network's, but never exported.
-    """
+    """An objective on pairs, computed in float32 whatever the network's dtype."""
 
     settings: ClassVar[tuple[str, ...]] = ()  # the arguments that `get_config` saves
 
@@ -37,21 +32,6 @@ class PairLoss(keras.Layer):  # type: ignore[misc]
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **{name: getattr(self, name) for name in self.settings}}
-
-
-class TemperatureLoss(PairLoss):
-    """An objective that divides cosines by a temperature.
-
-    Args:
-        temperature: Positive; the smaller, the more the hardest pairs count.
-        **kwargs: Those of `keras.Layer`.
-    """
-
-    settings: ClassVar[tuple[str, ...]] = ("temperature",)
-
-    def __init__(self, temperature: float = 0.1, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.temperature = temperature
 
 
 def cosines(a: Any, b: Any) -> Any:
@@ -76,16 +56,26 @@ def masked_mean(values: Any, mask: Any) -> Any:
 
 
 @keras.saving.register_keras_serializable("facepairs")
-class InBatchContrastive(TemperatureLoss):
+class InBatchContrastive(PairLoss):
     """Every image of a genuine pair must find its partner among all images of the other side.
 
     The default of embedding networks. Pairs that are not genuine provide further negatives. A batch
     should have each person once: the people's numbers are not used.
 
+    Args:
+        temperature: Divides cosines; the smaller, the more the hardest pairs count.
+        **kwargs: Those of `keras.Layer`.
+
     References:
         van den Oord, Li, Vinyals, "Representation Learning with Contrastive Predictive Coding",
         2018 (InfoNCE); symmetric as in Radford et al., CLIP, 2021.
     """
+
+    settings = ("temperature",)
+
+    def __init__(self, temperature: float = 0.1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.temperature = temperature
 
     def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
         logits = cosines(left, right) / self.temperature
@@ -175,92 +165,22 @@ class TripletInBatch(PairLoss):
         return masked_mean(ops.relu(self.margin + partner - negative), anchor)
 
 
-@keras.saving.register_keras_serializable("facepairs")
-class ArcFace(TemperatureLoss):
-    """Classify every image as its person among all training people, by angles.
-
-    `margin` is added to the angle between an image and its own person. If the angle would exceed π,
-    the cosine is lowered by margin · sin(margin) instead, as in the authors' code. Published with
-    margin 0.5 and scale 64 (temperature 1/64) for millions of photos. A step computes 2·B·P
-    cosines: suited to thousands of people, not to millions.
-
-    Args:
-        people: P, how many people are trained on.
-        dimensions: Length of an embedding.
-        temperature: Divides cosines.
-        margin: Radians, 0 to π.
-        **kwargs: Those of `keras.Layer`.
-
-    References:
-        Deng et al., "ArcFace: Additive Angular Margin Loss for Deep Face Recognition", CVPR 2019.
-    """
-
-    settings = ("people", "dimensions", "temperature", "margin")
-
-    def __init__(
-        self,
-        people: int,
-        dimensions: int,
-        temperature: float = 0.1,
-        margin: float = 0.2,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(temperature, **kwargs)
-        self.people, self.dimensions, self.margin = people, dimensions, margin
-        self.directions = self.add_weight(
-            (people, dimensions),
-            keras.initializers.RandomNormal(stddev=dimensions**-0.5),
-            name="directions",
-        )
-
-    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
-        images = ops.concatenate([left, right], axis=0)
-        person = ops.concatenate([left_person, right_person], axis=0)
-        cosine = cosines(images, ops.normalize(self.directions, axis=-1, order=2))
-        own = ops.equal(person[:, None], ops.arange(self.people, dtype="int32"))
-        target = self._add_margin(ops.sum(ops.where(own, cosine, 0.0), axis=1))
-        logits = ops.where(own, target[:, None], cosine) / self.temperature
-        return ops.mean(ops.logsumexp(logits, axis=1) - target / self.temperature)
-
-    def _add_margin(self, cosine: Any) -> Any:
-        """Lower the cosines of images with their own person: float32[N] → float32[N]."""
-        sine = ops.sqrt(ops.relu(1 - ops.square(cosine)) + EPSILON)
-        shifted = cosine * math.cos(self.margin) - sine * math.sin(self.margin)
-        below_pi = cosine > -math.cos(self.margin)
-        return ops.where(below_pi, shifted, cosine - self.margin * math.sin(self.margin))
-
-
 LOSSES: dict[str, type[PairLoss]] = {
     "in-batch": InBatchContrastive,
     "margin": MarginContrastive,
     "triplet": TripletInBatch,
-    "arcface": ArcFace,
 }
-COMPILED = ("in-batch", "margin", "triplet")  # without weights
 
 
-def build_loss(
-    name: str,
-    dimensions: int,
-    temperature: float = 0.1,
-    margin: float | None = None,
-    people: int = 0,
-) -> PairLoss:
+def build_loss(name: str, temperature: float = 0.1, margin: float | None = None) -> PairLoss:
     """Build an objective on embeddings; it takes those of the arguments that it has settings for.
 
     Args:
         name: A key of `LOSSES`.
-        dimensions: Length of an embedding.
         temperature: Divides cosines; not for margin and triplet losses.
         margin: The loss's margin; None for its own default.
-        people: How many people are trained on; for arcface.
     """
-    known: dict[str, Any] = {
-        "dimensions": dimensions,
-        "temperature": temperature,
-        "margin": margin,
-        "people": people,
-    }
+    known: dict[str, Any] = {"temperature": temperature, "margin": margin}
     loss = LOSSES[name]
     return loss(**{key: known[key] for key in loss.settings if known[key] is not None})
 
@@ -277,7 +197,7 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         >>> model.compile("adam", loss=facepairs.EmbeddingLoss("in-batch", temperature=0.1))
 
     Args:
-        objective: `in-batch`, `margin` or `triplet`. `arcface` has weights of its own.
+        objective: `in-batch`, `margin` or `triplet`.
         temperature: Divides cosines; for `in-batch`.
         margin: For the others; None for the objective's default.
         name: The loss's name.
@@ -295,10 +215,10 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        if objective not in COMPILED:
-            raise ValueError(f"objective is {objective!r}; known: {', '.join(COMPILED)}")
+        if objective not in LOSSES:
+            raise ValueError(f"objective is {objective!r}; known: {', '.join(LOSSES)}")
         self.objective, self.temperature, self.margin = objective, temperature, margin
-        self._layer = build_loss(objective, 0, temperature, margin)
+        self._layer = build_loss(objective, temperature, margin)
 
     def get_config(self) -> dict[str, Any]:
         settings = ("objective", "temperature", "margin")

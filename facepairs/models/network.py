@@ -40,7 +40,7 @@ class Trainable(Protocol):
         Args:
             inputs: [2·B, …]; only the shard's rows when `random` has a shard.
             genuine: float32[B], 1 for genuine pairs, else 0; always of the whole batch.
-            people: int32[2·B], numbers of the training people from 0; always of the whole batch.
+            people: int32[2·B], numbers of the people; always of the whole batch.
             random: The step's random numbers. When it has a shard, the loss is that of the whole
                 batch, with the gradient that `facepairs.models.replicas` describes.
         """
@@ -58,7 +58,7 @@ class Network(Trainable, ABC):
         prepare: uint8[N, crop_px, crop_px, 3] → float32[N, image_px, image_px, 3] in [0, 1].
         augment: Random changes, in training only.
         head: The layers with the weights; only these are exported.
-        objective: The loss layer. Its weights, if any, are trained but not exported.
+        objective: The loss layer.
     """
 
     kind: ClassVar[Literal["pair", "embedding"]]
@@ -75,13 +75,13 @@ class Network(Trainable, ABC):
 
     @property
     def variables(self) -> list[keras.Variable]:
-        """All variables of head and objective, the head's first."""
-        return [*self.head.variables, *self.objective.variables]
+        """All variables of the head."""
+        return list(self.head.variables)
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
-        """The trainable variables of head and objective, the head's first."""
-        return [*self.head.trainable_variables, *self.objective.trainable_variables]
+        """The trainable variables of the head."""
+        return list(self.head.trainable_variables)
 
     def preprocess(self, images: Any, random: StepRandom | None = None) -> Any:
         """Return images as the head takes them.

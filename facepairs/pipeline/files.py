@@ -34,8 +34,6 @@ class FileStore:
         plan: How they are cropped.
     """
 
-    arrays: tuple[tf.Tensor, ...] = ()
-
     def __init__(self, index: FaceIndex, plan: CropPlan) -> None:
         self.crop_px = plan.spec.crop_px
         self._index, self._cropper = index, Cropper(plan)
@@ -75,10 +73,6 @@ class FileStore:
             return tf.ensure_shape(crops, (None, self.crop_px, self.crop_px, 3))
 
         return load
-
-    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Return the pixels unchanged: the dataset has decoded them."""
-        return images
 
     def crop(self, image: int) -> Crop:
         """Read and crop one image by its number; raise BadImage."""

@@ -1,9 +1,8 @@
-"""The `memory` store: one array in memory, from which the compiled step gathers whole batches.
+"""The `memory` store: one array in memory, from which whole batches are gathered.
 
 It has every image, decoded once, or the features of every image.
 """
 
-import contextlib
 import math
 import mmap
 from collections.abc import Callable
@@ -27,28 +26,16 @@ class MemoryStore:
     """A `Store` that gathers the rows of an array by image number: decoded images, or features.
 
     Args:
-        rows: [images, …], aligned to 64 bytes and writable; not copied on a CPU. A GPU gets a copy,
-            if it has room.
+        rows: [images, …], aligned to 64 bytes and writable; not copied.
     """
 
     def __init__(self, rows: Array) -> None:
         self.rows = rows
-        tensor = tf.experimental.dlpack.from_dlpack(rows.__dlpack__())
-        if tf.config.list_logical_devices("GPU"):
-            # Without room beside the network, gathering stays on the CPU.
-            with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("/GPU:0"):
-                tensor = tf.identity(tensor)
-        self.arrays = (tensor,)
+        self._tensor = tf.experimental.dlpack.from_dlpack(rows.__dlpack__())
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Return the identity: a dataset that holds the array would copy it."""
-        return lambda numbers: numbers
-
-    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Return the rows of int32[N] image numbers: [N, …]."""
-        (rows,) = arrays or self.arrays
-        # Called eagerly, `tf.gather` itself takes a tenth as long as the copying does.
-        return tf.raw_ops.Gather(params=rows, indices=images)
+        """Return a function from int32[N] image numbers to their rows: [N, …]."""
+        return lambda numbers: tf.gather(self._tensor, numbers)
 
     @classmethod
     def build(cls, index: FaceIndex, plan: CropPlan) -> "MemoryStore":

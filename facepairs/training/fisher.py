@@ -193,9 +193,7 @@ def precompute(
         )
     numbers = np.arange(images)
     own = numbers[numbers // BATCH_SIZE % context.workers == context.worker]
-    compute = tf.function(
-        lambda batch, arrays: network.features(store.gather(batch, *arrays)), autograph=False
-    )
+    compute = tf.function(network.features, autograph=False)
 
     vectors = zeros((images, network.feature_count), np.float16)
     progress = console.progress("computing features")
@@ -208,7 +206,7 @@ def precompute(
         first = context.worker * BATCH_SIZE
         if start + first < images:
             with photos_named(store):
-                batch = compute(next(batches), store.arrays).numpy()
+                batch = compute(next(batches)).numpy()
             computed[first : first + len(batch)] = batch
         end = min(start + round_images, images)
         vectors[start:end] = context.sum(computed, np.float16)[: end - start]
@@ -298,7 +296,7 @@ def _sample_descriptors(
     descriptors: list[Floats] = []
     positions: list[Floats] = []
     for batch in image_batches(store, images, BATCH_SIZE):
-        for of_image in compiled(store.gather(batch)).numpy():
+        for of_image in compiled(batch).numpy():
             image, count = len(descriptors), len(member.positions)
             words = raw_words(seed, Stream.FISHER_SAMPLE, 1, image, count)
             drawn = np.argsort(words)[:per_image]

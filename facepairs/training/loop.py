@@ -21,11 +21,11 @@ from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
-from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.dataset import Batch, Store, make_dataset
 from facepairs.support import console
 from facepairs.support.words import format_duration
 from facepairs.training.schedule import Schedule
-from facepairs.training.step import Batch, TrainStep
+from facepairs.training.step import TrainStep
 from facepairs.training.training import Epoch, EpochFigures, Training
 
 Logs = dict[str, Any] | None  # as Keras passes them to callbacks
@@ -99,7 +99,7 @@ def run_epoch(
         rate = schedule.learning_rate(number)
         loss = step(batch, number, rate)
         losses += tf.cast(loss, tf.float64)  # reading it here would wait for the step
-        pairs += int(batch["genuine"].shape[0])
+        pairs += int(batch[1].shape[0])
         callbacks.on_train_batch_end(done, {"loss": loss})
         if step.context.any_at(number, should_stop()):
             raise TrainingInterrupted
@@ -119,20 +119,19 @@ class Validator:
     """
 
     def __init__(self, model: Trainable, source: Store, pairs: PairList, batch_size: int) -> None:
-        self._pairs, self._source = pairs, source
+        self._pairs = pairs
         # One dataset for all epochs: TensorFlow would trace each new one again. TensorFlow keeps
         # the generator, so the generator must not refer to the model.
         self._batches = make_dataset(source, lambda: iter([pairs]), batch_size)
 
-        def score(images: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
-            return model.scores(source.gather(images, *arrays))
+        def score(sides: tuple[tf.Tensor, tf.Tensor]) -> tf.Tensor:
+            return model.scores(tf.concat(sides, axis=0))
 
         self._score: Any = tf.function(score, autograph=False, reduce_retracing=True)
 
     def __call__(self) -> float:
         """Score all pairs and return the AUC."""
-        arrays = self._source.arrays
-        parts = [self._score(batch["images"], arrays).numpy() for batch in self._batches]
+        parts = [self._score(sides).numpy() for sides, _ in self._batches]
         return auc(*check_two_classes(self._pairs.genuine, np.concatenate(parts)))
 
 

@@ -22,7 +22,7 @@ from facepairs.data.sampler import (
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import auc, threshold_at_far
-from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset, no_autograph
+from facepairs.pipeline.dataset import Batch, Blocks, load_ahead, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.store import RecordStore
@@ -125,7 +125,7 @@ def pairs_dataset(
         records = open_training_cache(Path(cache), index, plan, people, config)
         batches = max(1, min(pairs or TRAINING_PAIRS, records.pairs) // batch_size)
         cached = _epochs_of_cache(records, batch_size, batches, seed)
-        return _images(cached, FileStore(index, plan), image_size, batches)
+        return _images(cached, image_size, batches)
     images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
     first = index.first
     blocks: Blocks
@@ -144,7 +144,7 @@ def pairs_dataset(
         fixed = distinct_pairs(first, held_out, pairs or HELD_OUT_PAIRS, seed)
         batches = -(-len(fixed) // batch_size)
         blocks = lambda: iter([fixed])  # noqa: E731
-    return _images(make_dataset(images, blocks, batch_size), images, image_size, batches)
+    return _images(make_dataset(images, blocks, batch_size), image_size, batches)
 
 
 def _epochs_of_cache(
@@ -160,19 +160,15 @@ def _epochs_of_cache(
     )
 
 
-def _images(
-    dataset: tf.data.Dataset, store: Store, image_size: int, batches: int
-) -> tf.data.Dataset:
-    """Turn a known number of batches of the pipeline into ((left, right), genuine)."""
+def _images(dataset: tf.data.Dataset, image_size: int, batches: int) -> tf.data.Dataset:
+    """Resize the images of a known number of batches."""
 
-    def sides(batch: dict[str, tf.Tensor]) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
-        crops = tf.cast(store.gather(batch["images"], *store.arrays), tf.float32)
-        resized = tf.image.resize(crops, (image_size, image_size))
-        left, right = tf.split(resized, 2)
-        return (left, right), tf.cast(batch["genuine"], tf.float32)
+    def resize(sides: tuple[tf.Tensor, tf.Tensor], genuine: tf.Tensor) -> Batch:
+        left, right = (tf.image.resize(side, (image_size, image_size)) for side in sides)
+        return (left, right), genuine
 
     counted = tf.data.experimental.assert_cardinality(batches)
-    return load_ahead(dataset, sides).apply(counted)
+    return load_ahead(dataset, resize).apply(counted)
 
 
 class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""One training step: gather the inputs, compute the loss, move the weights by its gradient.
+"""One training step: compute the loss, move the weights by its gradient.
 
 Several devices may share a step. Together they compute the gradient that one device would compute
 for the whole batch (`facepairs.models.replicas` says how).
@@ -12,10 +12,8 @@ import tensorflow as tf
 
 from facepairs.models.network import Trainable
 from facepairs.models.replicas import BatchShard, StepRandom
-from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.dataset import Batch
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
-
-Batch = dict[str, tf.Tensor]
 
 
 class TrainStep:
@@ -26,7 +24,6 @@ class TrainStep:
 
     Args:
         model: What is trained; built in the context's scope.
-        source: Where the model's inputs come from.
         seed: Seed of the augmentation.
         optimizer: Built for the model's trainable variables.
         context: The devices; by default a single one.
@@ -38,12 +35,11 @@ class TrainStep:
     def __init__(
         self,
         model: Trainable,
-        source: Store,
         seed: int,
         optimizer: keras.Optimizer,
         context: DistributedContext = SINGLE_DEVICE,
     ) -> None:
-        self.model, self.source, self.optimizer = model, source, optimizer
+        self.model, self.optimizer = model, optimizer
         self.context = context
         self._seed = tf.constant(seed, tf.int64)
         self.compiled: Any = tf.function(self.compute, autograph=False)
@@ -52,28 +48,26 @@ class TrainStep:
         """Run step `number`, from 0, and return the loss of the whole batch, a float32 scalar."""
         # As arrays: TensorFlow keeps 750 bytes for every new Python number for good.
         self.optimizer.learning_rate.assign(np.asarray(learning_rate, np.float32))
-        return self.compiled(batch, tf.constant(np.asarray(number, np.int64)), self.source.arrays)
+        return self.compiled(batch, tf.constant(np.asarray(number, np.int64)))
 
-    def compute(self, batch: Batch, number: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
+    def compute(self, batch: Batch, number: tf.Tensor) -> tf.Tensor:
         """Run this worker's part of a step within a graph; return the whole batch's loss, float32.
 
         Args:
             batch: The pairs.
             number: int64 scalar, from 0.
-            arrays: The input source's.
         """
-        inputs = self.source.gather(batch["images"], *arrays)
+        sides, genuine = batch
 
         def update(shard: BatchShard | None, images: tf.Tensor) -> tf.Tensor:
-            return self._update(images, batch, StepRandom(self._seed, number, shard))
+            return self._update(images, genuine, StepRandom(self._seed, number, shard))
 
-        return self.context.run(batch["genuine"].shape[0], inputs, update)
+        return self.context.run(genuine.shape[0], tf.concat(sides, axis=0), update)
 
-    def _update(self, inputs: tf.Tensor, batch: Batch, random: StepRandom) -> tf.Tensor:
+    def _update(self, inputs: tf.Tensor, genuine: tf.Tensor, random: StepRandom) -> tf.Tensor:
         """Move the weights by the gradient of the batch's loss; return the loss."""
-        genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
-            loss = self.model.loss(inputs, genuine, _people(batch), random)
+            loss = self.model.loss(inputs, genuine, _people(genuine), random)
             # The optimizer sums the gradients of all replicas.
             scaled = loss / random.shard.replicas if random.shard else loss
         weights = self.model.trainable_variables
@@ -91,9 +85,7 @@ def create_optimizer(
     return optimizer
 
 
-def _people(batch: Batch) -> tf.Tensor:
-    """Return the person of every image, int32[2·B]; without names, every pair's are its own."""
-    if "people" in batch:
-        return batch["people"]
-    left = tf.range(tf.size(batch["genuine"]))
-    return tf.concat([left, tf.where(batch["genuine"], left, -1 - left)], axis=0)
+def _people(genuine: tf.Tensor) -> tf.Tensor:
+    """Return the person of every image, int32[2·B]: every pair's are its own."""
+    left = tf.range(tf.size(genuine))
+    return tf.concat([left, tf.where(genuine > 0, left, -1 - left)], axis=0)

@@ -138,7 +138,7 @@ def _train(
     _describe_selection(training)
     data, context, config = training.data, training.context, training.data.config
     validator = Validator(model, source, data.validation_pairs(), config.batch_size)
-    step = TrainStep(model, source, config.seed, training.optimizer, context)
+    step = TrainStep(model, config.seed, training.optimizer, context)
     batches = data.batches(source, training.epochs_done, context.local_range(config.batch_size))
     chosen: list[keras.callbacks.Callback] = []
     if context.is_chief:

@@ -292,5 +292,4 @@ def create_network(data: TrainingData) -> Network:
         loss=config.loss,
         members=recipe.members,
         cohort=recipe.cohort,
-        people=len(data.split.training),
     )

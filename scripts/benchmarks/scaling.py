@@ -73,7 +73,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
         features = precompute(network, store, len(index))
         row["precompute_s_per_image"] = (time.perf_counter() - started) / len(index)
         source, model = features, network.feature_head()
-    step = TrainStep(model, source, 0, create_optimizer(model, context), context)
+    step = TrainStep(model, 0, create_optimizer(model, context), context)
     batch = options.pairs * context.workers
     batches = _batches(index, source, context, batch, network.kind == "embedding")
     row |= _time_steps(step, batches, options.steps)
@@ -89,7 +89,7 @@ def _batches(index: Any, source: Any, context: Any, batch: int, distinct: bool) 
     import numpy as np
 
     from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler
-    from facepairs.pipeline.dataset import make_dataset, people_numbers
+    from facepairs.pipeline.dataset import make_dataset
     from facepairs.training.schedule import training_blocks
 
     people = np.arange(len(index.people))
@@ -102,14 +102,13 @@ def _batches(index: Any, source: Any, context: Any, batch: int, distinct: bool) 
     def blocks() -> Iterator[Any]:
         return training_blocks(sampler, batch, 10**6, 0)
 
-    numbers = people_numbers(index.person_of, people)
-    return make_dataset(source, blocks, batch, numbers, context.local_range(batch))
+    return make_dataset(source, blocks, batch, context.local_range(batch))
 
 
 def _time_steps(step: Any, batches: Any, steps: int) -> Row:
     """Time the loading of batches alone, then steps and how long they wait for their batches."""
     alone = iter(batches)
-    loading = median_seconds(lambda: step.source.gather(next(alone)["images"]), steps)
+    loading = median_seconds(lambda: next(alone), steps)
     iterator, waited, worked = iter(batches), [], []
     for number in range(WARM_UP_STEPS + steps):
         started = time.perf_counter()
@@ -131,9 +130,7 @@ def _time_exchanges(step: Any, batch: Any, weights: int) -> Row:
     import numpy as np
     import tensorflow as tf
 
-    graph = step.compiled.get_concrete_function(
-        batch, tf.constant(0, tf.int64), step.source.arrays
-    ).graph
+    graph = step.compiled.get_concrete_function(batch, tf.constant(0, tf.int64)).graph
     kinds = [operation.type for operation in graph.get_operations()]
     arrays = {"small": np.zeros(1, np.float32), "gradient": np.zeros(weights, np.float32)}
     return {

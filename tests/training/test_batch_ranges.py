@@ -9,9 +9,9 @@ from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
 from facepairs.models.replicas import split_batch
-from facepairs.pipeline.dataset import make_dataset, people_numbers
+from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.memory import MemoryStore
+from facepairs.pipeline.memory import MemoryStore, zeros
 from facepairs.training.schedule import training_blocks
 
 BATCH, STEPS = 10, 7  # an epoch is one block, cut short
@@ -23,14 +23,10 @@ def index(faces):
 
 
 def drawn(index, store, sampler, epoch, part, count):
-    numbers = people_numbers(index.person_of, np.arange(len(index.people)))
     dataset = make_dataset(
-        store, lambda: training_blocks(sampler, BATCH, STEPS, epoch), BATCH, numbers, part
+        store, lambda: training_blocks(sampler, BATCH, STEPS, epoch), BATCH, part
     )
-    return [
-        {name: value.numpy() for name, value in batch.items()}
-        for batch in itertools.islice(iter(dataset), count)
-    ]
+    return list(itertools.islice(dataset.as_numpy_iterator(), count))
 
 
 @pytest.mark.parametrize("distinct", [True, False])
@@ -41,7 +37,9 @@ def test_the_ranges_of_all_workers_make_up_the_batch(index, distinct):
         if distinct
         else PairSampler(index.first, people, 4)
     )
-    store = MemoryStore(np.zeros((len(index), 1, 1, 3), np.uint8))  # image numbers, no pixels
+    numbers = zeros((len(index), 1), np.int32)  # in place of pixels
+    numbers[:, 0] = np.arange(len(index))
+    store = MemoryStore(numbers)
     from_the_start = drawn(index, store, sampler, 0, None, 22)
     for workers, epoch in ((1, 1), (2, 0), (2, 1), (3, 1)):
         dealt = [
@@ -50,16 +48,11 @@ def test_the_ranges_of_all_workers_make_up_the_batch(index, distinct):
         ]
         for step, whole in enumerate(from_the_start[epoch * STEPS : epoch * STEPS + 10]):
             batches = [one[step] for one in dealt]
-            assert np.array_equal(joined([batch["images"] for batch in batches]), whole["images"])
-            for batch in batches:  # losses compare all images: every worker has all labels
-                assert np.array_equal(batch["genuine"], whole["genuine"])
-                assert np.array_equal(batch["people"], whole["people"])
-
-
-def joined(pieces):
-    """Join the ranges' left and right images into those of the whole batch."""
-    sides = [np.split(piece, 2) for piece in pieces]
-    return np.concatenate([left for left, _ in sides] + [right for _, right in sides])
+            for side in (0, 1):
+                images = np.concatenate([sides[side] for sides, _ in batches])
+                assert np.array_equal(images, whole[0][side])
+            for _, genuine in batches:  # losses compare all images: every worker has all labels
+                assert np.array_equal(genuine, whole[1])
 
 
 def test_a_worker_decodes_only_the_images_of_its_range(index):
@@ -67,7 +60,6 @@ def test_a_worker_decodes_only_the_images_of_its_range(index):
     sampler = PairSampler(index.first, np.arange(len(index.people)), 4)
     (whole,) = drawn(index, store, sampler, 0, None, 1)
     (own,) = drawn(index, store, sampler, 0, (3, 6), 1)
-    assert own["images"].shape[0] == 6
-    assert np.array_equal(
-        own["images"], np.concatenate([whole["images"][3:6], whole["images"][13:16]])
-    )
+    for side in (0, 1):
+        assert own[0][side].shape[0] == 3
+        assert np.array_equal(own[0][side], whole[0][side][3:6])

@@ -9,7 +9,7 @@ import pytest
 from processes import workers
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "processes" / "shared_training.py"
-LOSSES = ("in-batch", "margin", "triplet", "arcface")
+LOSSES = ("in-batch", "margin", "triplet")
 CONV = "siamese-conv:in-batch"
 ALL = (*(f"siamese-conv:{loss}" for loss in LOSSES), "difference:in-batch")
 

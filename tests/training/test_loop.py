@@ -58,7 +58,7 @@ def build(data, folder, **changes):
 
 def train(training, should_stop=never, *callbacks, validate=None):
     data = training.data
-    step = TrainStep(training.network, data.store, 0, training.optimizer)
+    step = TrainStep(training.network, 0, training.optimizer)
     batches = data.batches(data.store, training.epochs_done, None)
     validate = validate or Validator(training.network, data.store, data.validation_pairs(), 64)
     driven = keras.callbacks.CallbackList([ProgressReport(training), *callbacks], model=training)
@@ -91,25 +91,18 @@ def whole(data, tmp_path_factory):
     return training
 
 
-@pytest.mark.parametrize("loss", ["in-batch", pytest.param("arcface", marks=pytest.mark.slow)])
-def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(data, whole, tmp_path, loss):
-    if loss != "in-batch":
-        whole = build(data, tmp_path / "whole", loss=loss)
-        before = [np.asarray(v).copy() for v in whole.network.objective.variables]
-        train(whole)
-        for variable, start in zip(whole.network.objective.variables, before, strict=True):
-            assert not np.array_equal(np.asarray(variable), start)
+def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(data, whole, tmp_path):
     stop = Steps(STEPS + 2)  # in the second epoch
     with pytest.raises(TrainingInterrupted):
-        train(build(data, tmp_path / "run", loss=loss), stop, stop)
+        train(build(data, tmp_path / "run"), stop, stop)
     assert stop.done == STEPS + 2
-    resumed = build(data, tmp_path / "run", loss=loss)
+    resumed = build(data, tmp_path / "run")
     assert [one.epoch for one in resumed.history] == [1]
     assert values(resumed) != values(whole)
     train(resumed)
     assert values(resumed) == values(whole)
     assert [one.loss for one in resumed.history] == [one.loss for one in whole.history]
-    assert build(data, tmp_path / "run", loss=loss).epochs_done == EPOCHS
+    assert build(data, tmp_path / "run").epochs_done == EPOCHS
 
 
 def test_a_callback_can_end_a_training(data, tmp_path):
@@ -172,8 +165,6 @@ def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(data, whol
     run = tmp_path / "run"
     shutil.copytree(whole.run.path, run)
     with pytest.raises(BadRun):
-        build(data, run, loss="arcface")
-    with pytest.raises(BadRun):
         build(data, run, image_size=80)
     fewer = replace(data.split, training=data.split.training[1:])
     with pytest.raises(BadRun):
@@ -191,16 +182,3 @@ def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(data, whol
 def flipped(content, share):
     at = int(len(content) * share)
     return content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :]
-
-
-def test_initial_weights_do_not_depend_on_the_loss_and_the_loss_is_not_exported(data, tmp_path):
-    plain, identities = (
-        build(data, tmp_path / loss, loss=loss).network for loss in ("in-batch", "arcface")
-    )
-    for a, b in zip(plain.head.variables, identities.head.variables, strict=True):
-        assert np.array_equal(np.asarray(a), np.asarray(b))
-    assert len(identities.variables) == len(plain.variables) + 1
-    exported = identities.inference_model()
-    assert exported.count_params() == plain.inference_model().count_params()
-    paths = {variable.path for variable in exported.variables}
-    assert not paths & {variable.path for variable in identities.objective.variables}

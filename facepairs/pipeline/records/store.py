@@ -13,7 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.pipeline.dataset import load_ahead, no_autograph
+from facepairs.pipeline.dataset import Batch, load_ahead, no_autograph
 from facepairs.pipeline.decode import decode_jpegs
 from facepairs.pipeline.records.manifest import (
     REBUILD,
@@ -146,21 +146,19 @@ class RecordStore:
             .shuffle(min(buffered, self.pairs), 2 * number + 1, reshuffle_each_iteration=False)
         )
 
-    def _decoder(
-        self, batch_size: int, begin: int, end: int
-    ) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    def _decoder(self, batch_size: int, begin: int, end: int) -> Callable[[tf.Tensor], Batch]:
         """Return a function from serialised records, string[B], to a batch; see `batches`."""
         label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
         sides = {side: tf.io.FixedLenFeature([], tf.string) for side in ("left", "right")}
         count, side_px = 2 * (end - begin), self.manifest.crop_px
         is_whole = end - begin == batch_size
 
-        def decode(records: tf.Tensor) -> dict[str, tf.Tensor]:
+        def decode(records: tf.Tensor) -> Batch:
             part = records if is_whole else records[begin:end]  # a slice copies the images
             own = tf.io.parse_example(part, {**sides, **label})
             crops = tf.ensure_shape(tf.concat([own["left"], own["right"]], axis=0), [count])
-            images = decode_jpegs(crops, side_px)
+            left, right = tf.split(decode_jpegs(crops, side_px), 2)
             whole = own if is_whole else tf.io.parse_example(records, label)
-            return {"images": images, "genuine": tf.cast(whole["genuine"], tf.bool)}
+            return (left, right), tf.cast(whole["genuine"], tf.float32)
 
         return decode

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import psutil
-import tensorflow as tf
 
 from facepairs import choices
 from facepairs.config import TrainConfig
@@ -28,7 +27,7 @@ from facepairs.data.sampler import (
 )
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop import CropPlan
-from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
+from facepairs.pipeline.dataset import Batch, Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
@@ -126,7 +125,7 @@ class TrainingData:
 
     def batches(
         self, source: Store, first_epoch: int, pair_range: tuple[int, int] | None
-    ) -> Iterator[dict[str, tf.Tensor]]:
+    ) -> Iterator[Batch]:
         """Return the training batches from an epoch on, without end.
 
         Args:
@@ -138,13 +137,11 @@ class TrainingData:
         if self.cache:
             return cached_batches(self.cache, size, seed, first_epoch * steps, pair_range)
         sampler = self.sampler()
-        people = people_numbers(self.index.person_of, self.split.training)
         return iter(
             make_dataset(
                 source,
                 lambda: training_blocks(sampler, size, steps, first_epoch),
                 size,
-                people,
                 pair_range,
             )
         )

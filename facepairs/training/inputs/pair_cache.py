@@ -12,6 +12,7 @@ from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
 from facepairs.faces.inspection import PhotoTable
 from facepairs.images.crop import CropPlan
+from facepairs.pipeline.dataset import Batch
 from facepairs.pipeline.records.build import (
     CachePlan,
     build_cache,
@@ -125,7 +126,7 @@ def cached_batches(
     seed: int,
     start_step: int = 0,
     pair_range: tuple[int, int] | None = None,
-) -> Iterator[dict[str, tf.Tensor]]:
+) -> Iterator[Batch]:
     """Yield the batches of a training without end; every pass is in a new order.
 
     Args:

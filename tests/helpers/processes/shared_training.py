@@ -18,7 +18,7 @@ from facepairs.faces.inspection import inspect_photos
 from facepairs.images.crop import CropSpec
 from facepairs.models.build import build_network
 from facepairs.models.replicas import synchronise_batch_norms
-from facepairs.pipeline.dataset import make_dataset, people_numbers
+from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.cluster import read_cluster
 from facepairs.training.distributed import DistributedContext, connect_devices
@@ -36,13 +36,13 @@ def train(
     everyone = np.arange(len(index.people))
     keras.utils.set_random_seed(0)
     with context.scope():
-        network = build_network(model, 64, 64, 1.0, loss=loss, people=len(index.people))
+        network = build_network(model, 64, 64, 1.0, loss=loss)
     if context.strategy:
         synchronise_batch_norms(network.head)
     with context.scope():
         optimizer = keras.optimizers.SGD()
         optimizer.build(network.trainable_variables)
-    step = TrainStep(network, store, SEED, optimizer, context)
+    step = TrainStep(network, SEED, optimizer, context)
     start = {f"start-v{i:02d}": np.asarray(v) for i, v in enumerate(network.variables)}
     sampler = (
         DistinctPeopleSampler(index.first, everyone, SEED, BATCH)
@@ -54,7 +54,6 @@ def train(
             store,
             lambda: training_blocks(sampler, BATCH, STEPS, 0),
             BATCH,
-            people_numbers(index.person_of, everyone),
             context.local_range(BATCH),
         )
     )

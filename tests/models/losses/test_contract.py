@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny.circle import batch, on_circle
+from tiny.circle import batch
 
 from facepairs.models.losses import LOSSES, build_loss
 
@@ -15,27 +15,19 @@ ANGLES = st.lists(st.floats(0, 360), min_size=2 * PEOPLE, max_size=2 * PEOPLE)
 every = pytest.mark.parametrize("name", LOSSES)
 
 
-def build(name, **settings_):
-    """Build a loss for 6 people, their directions, if any, 60 degrees apart."""
-    loss = build_loss(name, 2, people=PEOPLE, **settings_)
-    if name == "arcface":
-        loss.directions.assign(on_circle(*range(0, 360, 60)))
-    return loss
-
-
 def value_and_gradients(loss, given_batch):
     sides = [tf.constant(side) for side in given_batch[:2]]
     with tf.GradientTape() as tape:
         tape.watch(sides)
         value = loss(*sides, *given_batch[2:])
-    return float(value), tape.gradient(value, [*sides, *loss.trainable_variables])
+    return float(value), tape.gradient(value, sides)
 
 
 @every
 @settings(max_examples=5, deadline=None)
 @given(angles=ANGLES, seed=st.integers(0, 99))
 def test_order_and_sides_do_not_matter(name, angles, seed):
-    loss = build(name)
+    loss = build_loss(name)
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 5, 4])
     value = float(loss(*pairs))
     order = np.random.default_rng(seed).permutation(PEOPLE)
@@ -52,7 +44,7 @@ NEAR = ([0, 60, 120, 180, 240, 300], [2, 62, 122, 182, 242, 302])
 
 @every
 def test_the_loss_falls_as_partners_approach_and_others_move_apart(name):
-    loss = build(name, margin=0.9)  # wide: a semi-hard negative lies beyond the partner
+    loss = build_loss(name, margin=0.9)  # wide: a semi-hard negative lies beyond the partner
     apart = float(loss(*batch(*NEAR, range(PEOPLE))))
     partners_far = float(loss(*batch(NEAR[0], np.add(NEAR[1], 40), range(PEOPLE))))
     others_near = float(loss(*batch(*(np.divide(side, 6) for side in NEAR), range(PEOPLE))))
@@ -69,7 +61,7 @@ def test_the_loss_falls_as_partners_approach_and_others_move_apart(name):
 )  # fmt: skip
 @pytest.mark.parametrize("others", [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], [0, 1, 2, 5, 4, 3]])
 def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
-    value, gradients = value_and_gradients(build(name), batch(left, right, range(6), others))
+    value, gradients = value_and_gradients(build_loss(name), batch(left, right, range(6), others))
     assert np.isfinite(value)
     assert value >= -1e-5
     for gradient in gradients:
@@ -82,14 +74,14 @@ def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
 @given(angles=ANGLES)
 def test_gradients_are_finite_at_any_angles(name, angles):
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
-    value, gradients = value_and_gradients(build(name, temperature=0.01), pairs)
+    value, gradients = value_and_gradients(build_loss(name, temperature=0.01), pairs)
     assert np.isfinite(value)
     assert all(np.isfinite(np.asarray(gradient)).all() for gradient in gradients)
 
 
 @pytest.mark.parametrize("name", ["in-batch", "triplet"])
 def test_a_batch_with_nothing_to_learn_costs_nothing(name):
-    loss = build(name)
+    loss = build_loss(name)
     for pairs in (
         batch([0], [50], [0]),  # one genuine pair: nobody to tell it from
         batch([0], [50], [0], [1]),
@@ -102,24 +94,23 @@ def test_a_batch_with_nothing_to_learn_costs_nothing(name):
 
 @every
 def test_a_loss_is_restored_from_its_configuration(name):
-    loss = build(name, temperature=0.2, margin=0.3)
+    loss = build_loss(name, temperature=0.2, margin=0.3)
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
-    again.set_weights(loss.get_weights())
     assert type(again) is type(loss)
     pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
     assert float(again(*pairs)) == float(loss(*pairs))
-    assert float(build(name, temperature=0.5, margin=0.9)(*pairs)) != float(loss(*pairs))
+    assert float(build_loss(name, temperature=0.5, margin=0.9)(*pairs)) != float(loss(*pairs))
 
 
 @every
 def test_losses_compute_in_float32_after_a_half_precision_network(name):
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        loss = build(name)
+        loss = build_loss(name)
     finally:
         keras.mixed_precision.set_global_policy("float32")
     pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
     coarse = [tf.cast(side, tf.bfloat16) for side in pairs[:2]]
     value = loss(*coarse, *pairs[2:])
     assert value.dtype == tf.float32
-    assert float(value) == pytest.approx(float(build(name)(*pairs)), abs=0.1)
+    assert float(value) == pytest.approx(float(build_loss(name)(*pairs)), abs=0.1)
