@@ -6,7 +6,6 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -150,33 +149,6 @@ def difference_run(
         return run, losses, lines
 
     return ShortTraining(*made_once(tmp_path_factory, "difference-run", train))
-
-
-@pytest.fixture(scope="module")
-def few_draws() -> Iterator[None]:
-    """Intervals from few draws, for modules that look at none."""
-    with drawing_few():
-        yield
-
-
-@pytest.fixture
-def few_draws_here() -> Iterator[None]:
-    """Intervals from few draws, for a single test that looks at none."""
-    with drawing_few():
-        yield
-
-
-@contextmanager
-def drawing_few() -> Iterator[None]:
-    from facepairs.evaluation import fitting
-    from facepairs.evaluation.metrics import intervals
-
-    few = 20
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "DRAWS", few)
-        patch.setattr(intervals, "MIN_DRAWS", few)
-        patch.setattr(fitting, "people_weights", partial(intervals.people_weights, draws=few))
-        yield
 
 
 @pytest.fixture(scope="module")

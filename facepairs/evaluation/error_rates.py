@@ -10,7 +10,7 @@ CLUSTERS: chosen on the people of LFW's View 1 test set with `scripts/studies/lo
 (told by first names, for this choice only); one that accepts 1 of 100 strangers accepts 3 of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import PairList, person_name
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, PairPeople
-from facepairs.evaluation.metrics.intervals import bootstrap, exact_interval, share_of, wider
+from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.scores import ScoreTable
 
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
@@ -31,69 +31,31 @@ PEOPLE_PER_CLUSTER = 20  # at least: they form 190 pairs of strangers
 def errors_of(
     decisions: Sequence[tuple[Bools, Bools]],
     genuine: Bools,
-    people: PairPeople | None,
+    pairs: PeopleOfPairs,
     lookalike: Bools | None = None,
-    more: Callable[[Floats], Sequence[float]] = lambda _: (),
-) -> tuple[list[Errors], Floats]:
-    """Measure the errors of decisions, with intervals of 95 %.
-
-    Each interval is the wider one, on each side, of Clopper-Pearson's and of the bootstrap over
-    people. A rate without pairs is None.
+) -> list[Errors]:
+    """Measure the errors of decisions, with intervals of 95 %; a rate without pairs is None.
 
     Args:
         decisions: (members, accepted), bool[N] each: the pairs that count, those accepted.
         genuine: bool[N].
-        people: Of the pairs; None for independent pairs.
+        pairs: Who is in the pairs.
         lookalike: bool[N], strangers who look alike; None where that is not known.
-        more: Other figures to draw, of pairs that count float64[N] times each.
-
-    Returns:
-        The errors, and the bootstrap's draws, float64[draws, 3 * decisions + more]: FMR, FNMR and
-        look-alike FMR of each decision, then the other figures; no draws without people.
     """
-    nobody = np.zeros(len(genuine), np.bool_)
-    alike = nobody if lookalike is None else lookalike
-    parts = [
-        part
-        for members, accepted in decisions
-        for part in (
-            (members & ~genuine, accepted),
-            (members & genuine, ~accepted),
-            (members & alike, accepted),
-        )
-    ]
-    shares = [share_of(*part) for part in parts]
 
-    def figures(weight: Floats) -> list[float]:
-        return [*(share(weight) for share in shares), *more(weight)]
+    def rate(members: Bools, events: Bools) -> Rate | None:
+        count, of = int((members & events).sum()), int(members.sum())
+        return Rate(count / of, pairs.interval(members, events), count, of) if of else None
 
-    columns = len(parts) + len(more(np.ones(len(genuine))))
-    drawn = np.empty((0, columns)) if people is None else bootstrap(people, figures)
-    rates = [_rate(*part, people, column) for part, column in zip(parts, drawn.T, strict=False)]
     return [
         Errors(
-            fmr=fmr,
-            fnmr=fnmr,
-            lookalike_fmr=alike_fmr,
-            people=None if people is None else count_people(people, members),
+            fmr=rate(members & ~genuine, accepted),
+            fnmr=rate(members & genuine, ~accepted),
+            lookalike_fmr=None if lookalike is None else rate(members & lookalike, accepted),
+            people=pairs.people(members) if pairs.known else None,
         )
-        for (members, _), fmr, fnmr, alike_fmr in zip(
-            decisions, rates[::3], rates[1::3], rates[2::3], strict=True
-        )
-    ], drawn
-
-
-def _rate(members: Bools, events: Bools, people: PairPeople | None, drawn: Floats) -> Rate | None:
-    """Return the share of pairs with an event; None without pairs."""
-    count, of = int((members & events).sum()), int(members.sum())
-    if not of:
-        return None
-    return Rate(count / of, wider(exact_interval(members, events, people), drawn), count, of)
-
-
-def count_people(people: PairPeople, members: Bools) -> int:
-    """Return the number of people in some of the pairs, bool[N]."""
-    return len(np.unique(np.concatenate([side[members] for side in people])))
+        for members, accepted in decisions
+    ]
 
 
 def errors_by_group(
@@ -108,7 +70,7 @@ def errors_by_group(
         people: Of the pairs.
     """
     within = [(members, accepted) for members in groups.values()]
-    errors, _ = errors_of(within, genuine, people)
+    errors = errors_of(within, genuine, PeopleOfPairs(people, len(genuine)))
     found = dict(zip(groups, errors, strict=True))
     return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 

@@ -15,12 +15,7 @@ from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import parts_of
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import FARS, pairs_needed, threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import (
-    clopper_pearson,
-    independent_pairs,
-    people_weights,
-    wider,
-)
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
@@ -102,7 +97,7 @@ def thresholds_for(
             pairs that a target needs.
     """
     hard = ~genuine if lookalike is None else lookalike
-    available = independent_pairs(hard, people)
+    available = PeopleOfPairs(people, len(score)).trials(hard)
     among: Among = "strangers" if lookalike is None else "look-alikes"
     rows = []
     for far in FARS:
@@ -137,30 +132,20 @@ def measure_errors(
     """
     grid = threshold_grid(score[genuine], score[~genuine], thresholds)
     place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
-    kinds = {"fmr": ~genuine, "fnmr": genuine}
-    if lookalike is not None:
-        kinds["alike"] = lookalike
-    draws: dict[str, list[Floats]] = {name: [] for name in kinds}
-    for weight in people_weights(people) if people is not None else ():
-        for name, members in kinds.items():
-            if weight[members].any():
-                draws[name].append(_accepted(place[members], weight[members], len(grid)))
-    columns = {}
-    for name, members in kinds.items():
-        shares = np.array([_accepted(place[members], None, len(grid)), *draws[name]])
-        shares = 1 - shares if name == "fnmr" else shares
-        counts = int(members.sum()), independent_pairs(members, people)
-        columns[name] = measured_rates(shares, *counts)
+    pairs = PeopleOfPairs(people, len(score))
+    fmr = pairs.rates_at(~genuine, place, len(grid))
+    tmr, lowest, highest = pairs.rates_at(genuine, place, len(grid))
+    alike = None if lookalike is None else pairs.rates_at(lookalike, place, len(grid))
     return ErrorTable(
         measured_on=measured_on,
-        people=None if people is None else len(np.unique(np.concatenate(people))),
+        people=pairs.people(np.ones(len(score), np.bool_)) if pairs.known else None,
         genuine_pairs=int(genuine.sum()),
         impostor_pairs=int((~genuine).sum()),
         lookalike_pairs=None if lookalike is None else int(lookalike.sum()),
         thresholds=tuple(grid.tolist()),
-        fmr=columns["fmr"],
-        lookalike_fmr=columns.get("alike"),
-        fnmr=columns["fnmr"],
+        fmr=rate_rows(*fmr),
+        lookalike_fmr=None if alike is None else rate_rows(*alike),
+        fnmr=rate_rows(1 - tmr, 1 - highest, 1 - lowest),
     )
 
 
@@ -186,28 +171,10 @@ def threshold_grid(genuine: Floats, impostor: Floats, wanted: Sequence[float]) -
     )
 
 
-def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds: int) -> Floats:
-    """Return the share of pairs accepted at each threshold, float64[thresholds]."""
-    counts = np.bincount(place, weight, thresholds + 1).astype(np.float64)
-    shares: Floats = np.cumsum(counts[::-1])[::-1][1:] / counts.sum()
-    return shares
-
-
-def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[Row, ...]:
-    """Return the rate at each threshold and both ends of its interval.
-
-    Args:
-        shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
-        pairs: Number of pairs.
-        independent: The same, where pairs of the same two people count once; see
-            `intervals.exact_interval`.
-    """
-    rows = []
-    for share, *draws in shares.T:
-        count = pairs if 0 < share < 1 else independent
-        ends = wider(clopper_pearson(round(share * count), count), draws)
-        rows.append((round(float(share), DIGITS), round(ends[0], DIGITS), round(ends[1], DIGITS)))
-    return tuple(rows)
+def rate_rows(rates: Floats, low: Floats, high: Floats) -> tuple[Row, ...]:
+    """Return rates and both ends of their intervals, float64[T] each, as a table has them."""
+    columns = np.stack([rates, low, high], axis=1).round(DIGITS)
+    return tuple((rate, begin, end) for rate, begin, end in columns.tolist())
 
 
 def default_promise(

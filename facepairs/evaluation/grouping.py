@@ -16,9 +16,8 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, GroupErrors, Rate
 from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.fitting import measured_rates
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import TAILS, draw_people
+from facepairs.evaluation.metrics.intervals import TAILS, draw_people, measured_rates
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.support.words import printable
 from facepairs.verification.linkage import average_linkage, unit_rows

@@ -8,7 +8,6 @@ References:
     middle (`best_threshold`).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,20 +22,12 @@ from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import (
     FARS,
-    auc,
-    auc_interval,
     eer,
-    falling_ranks,
     pairs_needed,
     threshold_at_far,
-    weighted_auc,
-    weights_by_rank,
 )
-from facepairs.evaluation.metrics.intervals import (
-    exact_interval,
-    over_folds,
-    wider,
-)
+from facepairs.evaluation.metrics.estimates import area, balanced_accuracy, tar_at_far
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs, over_folds
 
 SCHEMA = 6
 
@@ -60,7 +51,7 @@ class Summary:
             where there are not two folds of both classes.
         threshold_source: Where the thresholds of the first operating point come from.
         folds: The folds of the pairs, or the two halves that set each other's threshold, by number:
-            threshold and errors, with intervals for independent pairs.
+            threshold and errors.
         operating_points: The errors where the pairs were decided, and at what else the model
             promises.
         verify_point: Name of the operating point with which `verify` decides; None where it is not
@@ -171,19 +162,18 @@ def summarise(
         BadData: A score is not finite, or the arrays do not fit together.
     """
     genuine, score = check_two_classes(genuine, score)
-    decided, rank = decisions[0], falling_ranks(score)
-    errors, drawn = errors_of(
-        [(np.ones(len(genuine), np.bool_), one.accepted) for one in decisions],
-        genuine,
-        people,
-        lookalike,
-        more=lambda weight: [weighted_auc(*weights_by_rank(rank, genuine, weight))],
-    )
-    folds = _folds(genuine, decided)
+    decided, pairs = decisions[0], PeopleOfPairs(people, len(genuine))
+    everything = np.ones(len(genuine), np.bool_)
+    within = [(everything, one.accepted) for one in decisions]
+    errors = errors_of(within, genuine, pairs, lookalike)
+    folds = _folds(genuine, decided, pairs)
     balanced = None
     if decided.source in (ThresholdFrom.OTHER_FOLDS, ThresholdFrom.OWN_NETWORKS):
         balanced = _over_folds(folds)
-    balanced = balanced or _balanced(errors[0], drawn, genuine, decided.accepted, people)
+    if balanced is None:
+        estimate = balanced_accuracy(pairs, genuine, decided.accepted)
+        balanced = Rate(estimate.value, estimate.interval(pairs, genuine))
+    whole = area(pairs, genuine, score)
     counts = int(genuine.sum()), int((~genuine).sum())
     sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
     equal = all(one == other for one, other in [counts, *sizes])
@@ -192,7 +182,7 @@ def summarise(
         impostor_pairs=counts[1],
         balanced_accuracy=balanced,
         accuracy=balanced if equal else None,
-        lfw_accuracy=_by_lfws_rule(genuine, score, decided),
+        lfw_accuracy=_by_lfws_rule(genuine, score, decided, pairs),
         threshold_source=decided.source,
         folds=folds,
         operating_points=[
@@ -201,64 +191,46 @@ def summarise(
         ],
         verify_point=verify_point,
         people=errors[0].people,
-        auc=Rate(auc(genuine, score), wider(auc_interval(genuine, score), drawn[:, -1])),
+        auc=Rate(whole.value, whole.interval(pairs, genuine)),
         eer=eer(genuine, score),
-        tar_at_far={str(far): point_at_far(genuine, score, far) for far in FARS},
+        tar_at_far={str(far): point_at_far(genuine, score, far, pairs) for far in FARS},
         ece=ece,
     )
 
 
-def _balanced(
-    errors: Errors, drawn: Floats, genuine: Bools, accepted: Bools, people: PairPeople | None
-) -> Rate:
-    """Return the mean of 1 - FMR and 1 - FNMR.
-
-    The interval is the wider, on each side, of the two exact intervals combined and of a bootstrap
-    over people.
-
-    References:
-        Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
-        Medicine 27, 2008: how the intervals of two rates combine.
-    """
-    assert errors.fmr is not None
-    assert errors.fnmr is not None
-    rates = [errors.fmr.value, errors.fnmr.value]
-    ends = [exact_interval(~genuine, accepted, people), exact_interval(genuine, ~accepted, people)]
-    both = list(zip(rates, ends, strict=True))
-    below, above = (math.hypot(*(rate - ends[side] for rate, ends in both)) for side in (0, 1))
-    middle = 1 - sum(rates) / 2
-    alone = max(0.0, middle - above / 2), min(1.0, middle + below / 2)
-    return Rate(middle, wider(alone, 1 - (drawn[:, 0] + drawn[:, 1]) / 2))
-
-
-def point_at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
+def point_at_far(genuine: Bools, score: Floats, far: float, pairs: PeopleOfPairs) -> OperatingPoint:
     """Return the lowest threshold at which at most that share of the strangers is accepted.
 
-    Its intervals treat the threshold as fixed, although it was chosen on the same impostor pairs.
+    The interval of its FNMR knows that the threshold was chosen on the same impostor pairs.
 
     Args:
         genuine: bool[N], with both classes.
         score: float64[N].
         far: The share.
+        pairs: Who is in the pairs.
     """
     threshold, name = threshold_at_far(genuine, score, far), f"far-{far:g}"
     if threshold is None:
         needed, strangers = pairs_needed(far), int((~genuine).sum())
         reason = f"not enough pairs: needs {needed} impostor pairs, has {strangers}"
         return OperatingPoint(None, name, far, reason=reason)
-    accepted = score >= threshold
     everything = np.ones(len(genuine), np.bool_)
-    (errors,), _ = errors_of([(everything, accepted)], genuine, None)
+    (errors,) = errors_of([(everything, score >= threshold)], genuine, pairs)
+    assert errors.fnmr is not None
+    low, high = tar_at_far(pairs, genuine, score, far).interval(pairs, genuine)
+    fnmr = msgspec.structs.replace(errors.fnmr, interval=(1 - high, 1 - low))
+    errors = msgspec.structs.replace(errors, fnmr=fnmr)
     return OperatingPoint(threshold, name, far, errors=errors)
 
 
-def _folds(genuine: Bools, decided: Decisions) -> list[OperatingPoint]:
+def _folds(genuine: Bools, decided: Decisions, pairs: PeopleOfPairs) -> list[OperatingPoint]:
     """Return the parts of the decisions, if there are any."""
     parts = decided.parts
     if parts is None:
         return []
     members = {number: parts == number for number in np.unique(parts).tolist()}
-    errors, _ = errors_of([(mask, decided.accepted) for mask in members.values()], genuine, None)
+    within = [(mask, decided.accepted) for mask in members.values()]
+    errors = errors_of(within, genuine, pairs)
     folds = [
         OperatingPoint(float(decided.by_pair[mask][0]), str(number), errors=found)
         for (number, mask), found in zip(members.items(), errors, strict=True)
@@ -289,7 +261,9 @@ def _over_folds(folds: Sequence[OperatingPoint]) -> Rate | None:
     return Rate(mean, interval, standard_error=error)
 
 
-def _by_lfws_rule(genuine: Bools, score: Floats, decided: Decisions) -> Rate | None:
+def _by_lfws_rule(
+    genuine: Bools, score: Floats, decided: Decisions, pairs: PeopleOfPairs
+) -> Rate | None:
     """Return the accuracy with each fold's threshold from the other folds, if there are any."""
     parts = None if decided.source is ThresholdFrom.OTHER_HALF else decided.parts
     if parts is None or len(np.unique(parts)) < 2:
@@ -298,4 +272,4 @@ def _by_lfws_rule(genuine: Bools, score: Floats, decided: Decisions) -> Rate | N
         again = decide(genuine, score, None, parts)
     except NotEnough:
         return None
-    return _over_folds(_folds(genuine, again))
+    return _over_folds(_folds(genuine, again, pairs))

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
-from facepairs.evaluation.fitting import measured_rates, threshold_grid
+from facepairs.evaluation.fitting import threshold_grid
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import SEED
+from facepairs.evaluation.metrics.intervals import SEED, measured_rates
 from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words, unit
 

@@ -14,8 +14,6 @@ from processes.command_line import in_process
 
 from facepairs.data.index import FaceIndex
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 NOBODY = "Zzz_Nobody"
 
 

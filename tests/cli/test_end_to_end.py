@@ -11,7 +11,7 @@ from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 
-pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
+pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 
 
 def test_training_leaves_a_whole_run_folder(run):

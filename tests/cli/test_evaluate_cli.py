@@ -10,8 +10,6 @@ from tiny.scores import draw_photos, invented, write_method
 from facepairs.evaluation.report.tables import VERIFIERS_NOTE
 from facepairs.evaluation.scores import write_scores
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 
 def evaluate(*arguments: object, check: int = 0) -> Result:
     return in_process("evaluate", *arguments, check=check)

@@ -16,8 +16,6 @@ from facepairs.bundles.measured import Calibration
 from facepairs.data.index import FaceIndex
 from facepairs.verification.provenance import provenance_path
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 KNOWN = ("Ann", "Bé", "Cyd")  # to every tiny bundle
 
 

@@ -30,8 +30,6 @@ from facepairs.evaluation.fitting import calibrate as fit_calibration
 from facepairs.evaluation.protocols import choose_pairs
 from facepairs.verification.verifier import Verifier
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 
 @pytest.fixture
 def bundle(tmp_path):

@@ -12,8 +12,6 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 ALIGNED = {"alignment": "landmarks-5"}
 
 

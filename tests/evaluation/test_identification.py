@@ -119,7 +119,6 @@ def test_what_the_data_do_not_support_has_a_reason() -> None:
     assert figures.points[3].reason == "the model brings no measured errors"
 
 
-@pytest.mark.usefixtures("few_draws_here")
 def test_the_command_measures_drawn_people(
     faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

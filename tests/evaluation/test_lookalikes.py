@@ -102,7 +102,6 @@ def test_groups_are_listed_with_the_worst_first():
     assert (rows["hard"].fmr.count, rows["hard"].fmr.of, rows["hard"].fnmr.of) == (30, 50, 100)
 
 
-@pytest.mark.usefixtures("few_draws_here")
 def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     _, left, right, genuine, score = drawn_pairs()
     alike = (left // 50 == right // 50) & ~genuine

@@ -74,7 +74,6 @@ def test_errors_of_grouping_with_a_cohort_are_not_exported_without_it(tmp_path):
         assert Verifier.load(out).bundle.errors.grouping == expected
 
 
-@pytest.mark.usefixtures("few_draws_here")
 def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):
     names = sorted(person.name for person in faces.iterdir())
     bundle = rewrite_bundle(tiny, tmp_path / "bundle", {}, Identities.of(names[:10], names[10:12]))

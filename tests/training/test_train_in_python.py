@@ -7,8 +7,6 @@ import facepairs
 from facepairs.config import load_config
 from facepairs.errors import BadConfig, BadRun
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 
 def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
     run, losses, lines = difference_run

@@ -1,7 +1,6 @@
 """Compare verifiers on the same pairs: is one better, or may the difference be chance?
 
-All verifiers decide the same pairs, so only pairs on which they differ carry information. Draws are
-of people where people are known, because pairs that share people err together, and else of pairs.
+All verifiers decide the same pairs, so only pairs on which they differ carry information.
 """
 
 import itertools
@@ -9,21 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
-from facepairs.evaluation.metrics.curves import (
-    falling_ranks,
-    pairs_needed,
-    weighted_auc,
-    weights_by_rank,
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
+from facepairs.evaluation.metrics.curves import pairs_needed
+from facepairs.evaluation.metrics.estimates import (
+    Estimate,
+    area,
+    balanced_accuracy,
+    difference,
+    tar_at_far,
 )
-from facepairs.evaluation.metrics.intervals import TAILS, bootstrap
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of two figures, and the middle 95 % of its bootstrap draws."""
+    """A difference of two shares, and its interval of 95 %."""
 
     difference: float
     interval: Interval
@@ -49,34 +48,18 @@ class PairwiseComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Every two verifiers compared on `pairs` pairs, with `draws` bootstrap draws of `drawn`."""
+    """Every two verifiers compared.
+
+    Attributes:
+        pairs: Number of pairs.
+        independent: What intervals take to be independent: people, or pairs where people are not
+            known.
+        differences: Of every two verifiers.
+    """
 
     pairs: int
-    drawn: Literal["people", "pairs"]
-    draws: int
+    independent: Literal["people", "pairs"]
     differences: list[PairwiseComparison]
-
-
-def _figures(
-    rank: Ints, genuine: Bools, accepted: Bools, weight: Floats, fars: Sequence[float]
-) -> list[float]:
-    """Return balanced accuracy, AUC, then the TAR at each FAR, of pairs that count `weight` times.
-
-    NaN where a class is missing.
-    """
-    hits, misses = weights_by_rank(rank, genuine, weight)
-    positive, negative = hits.sum(), misses.sum()
-    if not positive or not negative:
-        return [np.nan] * (2 + len(fars))
-    right = weight[genuine & accepted].sum() / positive
-    wrong = weight[~genuine & accepted].sum() / negative
-    figures = [float(1 + right - wrong) / 2, weighted_auc(hits, misses)]
-    tar, far_at = np.cumsum(hits) / positive, np.cumsum(misses) / negative
-    for far in fars:
-        # As `threshold_at_fmr`: the last rank at which the rate still keeps to its target.
-        place = int(np.searchsorted(far_at, far, "right"))
-        figures.append(float(tar[place - 1]) if place else 0.0)
-    return figures
 
 
 def compare(
@@ -97,34 +80,28 @@ def compare(
         fars: Target FARs; those with too few impostor pairs are left out.
         people: Of the pairs; None where they are not known.
     """
-    rankings = [falling_ranks(score) for score in scores]
+    pairs = PeopleOfPairs(people, len(genuine))
     impostors = int((~genuine).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
+    estimates = [
+        [
+            balanced_accuracy(pairs, genuine, decided),
+            area(pairs, genuine, score),
+            *(tar_at_far(pairs, genuine, score, far) for far in kept),
+        ]
+        for score, decided in zip(scores, accepted, strict=True)
+    ]
 
-    def figures(weight: Floats) -> list[float]:
-        rows = zip(rankings, accepted, strict=True)
-        return [x for rank, decided in rows for x in _figures(rank, genuine, decided, weight, kept)]
+    def gap(first: Estimate, second: Estimate) -> Difference:
+        return Difference(*difference(first, second, pairs, genuine))
 
-    alone = np.arange(len(genuine))  # each pair as if of a person of its own
-    shape = (-1, len(names), 2 + len(kept))
-    drawn = bootstrap(people or (alone, alone), figures).reshape(shape)
-    (observed,) = np.array(figures(np.ones(len(genuine)))).reshape(shape)
     differences = []
     for a, b in itertools.combinations(range(len(names)), 2):
-        gaps = map(_difference, observed[a] - observed[b], (drawn[:, a] - drawn[:, b]).T)
-        balanced, area, *tars = gaps
-        by_far = {str(far): gap for far, gap in zip(kept, tars, strict=True)}
-        differences.append(PairwiseComparison(names[a], names[b], balanced, area, by_far))
+        balanced, auc, *tars = map(gap, estimates[a], estimates[b])
+        by_far = {str(far): tar for far, tar in zip(kept, tars, strict=True)}
+        differences.append(PairwiseComparison(names[a], names[b], balanced, auc, by_far))
     return Comparison(
         pairs=len(genuine),
-        drawn="pairs" if people is None else "people",
-        draws=len(drawn),
+        independent="pairs" if people is None else "people",
         differences=differences,
     )
-
-
-def _difference(observed: float, drawn: Floats) -> Difference:
-    """Return a difference and the middle 95 % of its draws."""
-    drawn = drawn[~np.isnan(drawn)]
-    low, high = np.percentile(drawn, TAILS).tolist() if len(drawn) else (-1.0, 1.0)
-    return Difference(float(observed), (low, high))

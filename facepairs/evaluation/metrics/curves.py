@@ -1,14 +1,12 @@
-"""The ROC curve: its area with an interval, the equal error rate, and thresholds at its points."""
+"""The ROC curve: its area, the equal error rate, and thresholds at its points."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadConfig
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints
-from facepairs.evaluation.metrics.intervals import clopper_pearson
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
 
@@ -37,39 +35,6 @@ def eer(genuine: Bools, score: Floats) -> float:
     after = int(np.argmax(gap >= 0))
     share = gap[after] / (gap[after] - gap[after - 1])
     return float(fmr[after] - share * (fmr[after] - fmr[after - 1]))
-
-
-def auc_interval(genuine: Bools, score: Floats) -> Interval:
-    """Return the AUC's interval of 95 %: DeLong's variance, a normal interval on the logit scale.
-
-    Where DeLong's variance is 0 (classes fully separated, constant scores) the interval is the
-    exact binomial one of min(genuine, impostor) disjoint comparisons. With a single pair of a class
-    it is (0, 1).
-
-    Args:
-        genuine: bool[N], with both classes.
-        score: float64[N].
-
-    References:
-        DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988; computed in O(n log n) as by Sun and
-        Xu, IEEE Signal Processing Letters 21, 2014.
-    """
-    positive, negative = np.sort(score[genuine]), np.sort(score[~genuine])
-    fewest = min(len(positive), len(negative))
-    if fewest == 1:
-        return 0.0, 1.0
-    below_genuine = share_below(negative, positive)
-    above_impostor = 1 - share_below(positive, negative)
-    area = auc(genuine, score)
-    variance = below_genuine.var(ddof=1) / len(positive) + above_impostor.var(ddof=1) / len(
-        negative
-    )
-    if not variance:
-        return clopper_pearson(area * fewest, fewest)
-    centre = math.log(area / (1 - area))
-    reach = NormalDist().inv_cdf(0.975) * math.sqrt(variance) / (area * (1 - area))
-    low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - reach, centre + reach))
-    return low, high
 
 
 def share_below(sorted_scores: Floats, values: Floats) -> Floats:

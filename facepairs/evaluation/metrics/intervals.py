@@ -1,45 +1,164 @@
-"""Intervals of 95 %: exact ones, Student's over folds, and such that know that people recur.
+"""Intervals of 95 % for every share that is measured on people who recur.
 
-FMR is the share of impostor pairs accepted, FNMR the share of genuine pairs rejected
-(ISO/IEC 19795-1). Pairs that share people err together and vary more than independent pairs.
+Pairs that share a person err together, so the people are the sample, not the pairs. One method
+serves all shares, in three steps:
+
+1. The influence of each pair on the share (of a rate, error minus rate, over the number of pairs)
+   is summed by person. The jackknife over people turns these sums into a variance; pairs of two
+   people share both, and count once (`spread_over_people`).
+2. Few people make that variance itself uncertain, above all where a few of them cause most errors:
+   Student's t with Satterthwaite's degrees of freedom widens it.
+3. Share and variance say how many independent trials the pairs are worth. The interval is Clopper
+   and Pearson's of that many trials (`rate_interval`). What was not seen may still happen: as in
+   Clopper and Pearson's own interval, each end allows for one more event.
+
+With independent pairs this is exactly Clopper and Pearson's interval. `scripts/studies/coverage.py`
+measures how often intervals contain the truth.
 
 References:
-    Owen, "The Pigeonhole Bootstrap", Annals of Applied Statistics 1, 2007: people are drawn with
-    replacement, and a pair counts as often as its people do. It errs on the wide side.
+    Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26, 1934.
+    Korn and Graubard, "Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data", Survey Methodology 24, 1998: the effective sample size.
+    Fay and Feuer, "Confidence intervals for directly standardized rates", Statistics in Medicine
+    16, 1997: one more event whose weight differs from those seen.
+    Aronow, Samii and Assenova, "Cluster-robust variance estimation for dyadic data", Political
+    Analysis 23, 2015: pairs that share people.
+    Bell and McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
+    samples", Survey Methodology 28, 2002: the jackknife's leverage, and degrees of freedom.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
-from facepairs.support import console
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
 from facepairs.support.random_streams import Stream, raw_words, unit
 
-SEED = 0
-DRAWS = 1_000
-MIN_DRAWS = 200
-MAX_WORK = 100_000_000  # pairs times draws
-TAILS = (2.5, 97.5)  # percent
+LEVEL = 0.975  # of each end
+LARGEST_LEVERAGE = 0.5  # one of two people
+FEWEST_DEGREES = 2.0
+TINY = 1e-300
+
+
+class Spread(NamedTuple):
+    """How uncertain a figure is: numbers, or arrays of them.
+
+    Attributes:
+        variance: Of the figure, at least 0.
+        degrees: Degrees of freedom of the variance; infinite for independent pairs.
+    """
+
+    variance: Any
+    degrees: Any
+
+
+def spread_over_people(
+    sums: npt.ArrayLike, leverage: npt.ArrayLike, shared: npt.ArrayLike = 0.0
+) -> Spread:
+    """Return the spread of a figure by the jackknife over people.
+
+    Args:
+        sums: float64[people] or [people, figures], the influence of each person: what the person's
+            pairs add to the figure less its own value. Of a rate, the number of errors less the
+            rate times the number of pairs, over the number of all pairs. A pair of two people
+            counts for both. They sum to 0 where every pair has one person.
+        leverage: float64[people], the share of all pairs that shows each person, 0 to 1; or that
+            shape with a column for each figure.
+        shared: float64[] or [figures], the sum of squares of the influence of every two people who
+            are in a pair together, because both their sums have it; 0 without such pairs, and an
+            upper bound of the variance where it is left out.
+    """
+    sums = np.asarray(sums, np.float64)
+    share = np.minimum(leverage, LARGEST_LEVERAGE)
+    share = share[:, None] if sums.ndim > share.ndim else share
+    squares = (sums / (1 - share)) ** 2
+    total, squared = squares.sum(axis=0), (squares**2).sum(axis=0)
+    excess = np.maximum(squared - total**2 / len(sums), TINY)
+    degrees = np.clip(2 * total**2 / excess, FEWEST_DEGREES, max(FEWEST_DEGREES, len(sums) - 1))
+    # Two people's pairs are independent at best; sampling error must not say that they are less.
+    return Spread(np.maximum(total - shared, shared), degrees)
+
+
+def rate_interval(rate: float, spread: Spread, one_more: float) -> Interval:
+    """Return the interval of 95 % of a share: within 0 and 1, with the share in it.
+
+    Both ends are mirrored when the share and one minus it change places. An end is never nearer
+    than where nothing is observed, so one event never looks more certain than none.
+
+    Args:
+        rate: The share, 0 to 1.
+        spread: Its spread; see `spread_over_people`. Of N independent trials, the variance is
+            rate * (1 - rate) / N, and the degrees are infinite.
+        one_more: What one more event would add to the share: one over the number of independent
+            trials, such as people, or pairs of people. Where nothing is observed, the upper end is
+            Clopper and Pearson's of that many trials.
+    """
+    low, high = rate_intervals(np.float64(rate), spread, one_more)
+    return float(low), float(high)
+
+
+def rate_intervals(
+    rates: npt.ArrayLike, spread: Spread, one_more: npt.ArrayLike
+) -> tuple[Floats, Floats]:
+    """Return both ends of the intervals of many shares; arguments as for `rate_interval`."""
+    from scipy.special import stdtrit
+
+    rates = np.asarray(rates, np.float64)
+    wider = (stdtrit(spread.degrees, LEVEL) / stdtrit(math.inf, LEVEL)) ** 2
+    variance = np.asarray(spread.variance, np.float64) * wider
+    # An event of which the pairs have as many as independent trials.
+    event = np.minimum(1, variance / np.maximum(rates * (1 - rates), TINY))
+    event = np.maximum(event, one_more)
+    low = 1 - _upper_ends(1 - rates, variance, event)
+    return np.minimum(low, rates), _upper_ends(rates, variance, event)
+
+
+def _upper_ends(rates: Floats, variance: Floats, event: Floats) -> Floats:
+    """Return the upper ends of shares, where one more event adds `event` to each."""
+    from scipy.special import betaincinv
+
+    # Moments of the share with that event, in Clopper and Pearson's terms: mean (k + 1) / (n + 1)
+    # and k + 1 events of one size.
+    mean = (rates + event) / (1 + event)
+    events = (rates + event) ** 2 / (variance / np.maximum(1 - rates, TINY) + event**2)
+    with np.errstate(over="ignore"):
+        others = np.maximum(events * (1 - mean) / mean, TINY)
+    none_seen = betaincinv(1.0, 1 / event, LEVEL)
+    ends: Floats = np.maximum(betaincinv(events, others, LEVEL), none_seen)
+    return np.where(rates >= 1, 1.0, np.maximum(ends, rates))
+
+
+def difference_interval(difference: float, spread: Spread, one_more: float) -> Interval:
+    """Return the interval of 95 % of the difference of two shares, within -1 and 1.
+
+    To Student's half width it adds, as for independent errors, the upper end where nothing is
+    observed: two verifiers that agree on all pairs may differ on others.
+
+    Args:
+        difference: From -1 to 1.
+        spread: Its spread.
+        one_more: What one more event would add to one of the shares.
+    """
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(spread.degrees, LEVEL)) * math.sqrt(spread.variance)
+    half = math.hypot(reach, 1 - (1 - LEVEL) ** one_more)
+    return max(-1.0, difference - half), min(1.0, difference + half)
 
 
 def clopper_pearson(k: float, n: int) -> Interval:
-    """Return the exact interval of 95 %, (low, high), of a share that was observed k times in n.
+    """Return the exact interval of 95 % of a share of independent trials.
 
     Args:
-        k: Observations, 0 to n; a weighted count need not be whole.
+        k: Events, 0 to n; a weighted count need not be whole.
         n: Trials, at least 1.
-
-    References:
-        Clopper and Pearson, Biometrika 26, 1934.
     """
-    from scipy.special import betaincinv
-
-    low = float(betaincinv(k, n - k + 1, 0.025)) if k > 0 else 0.0
-    high = float(betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
-    return low, high
+    rate = k / n
+    return rate_interval(rate, Spread(rate * (1 - rate) / n, math.inf), 1 / n)
 
 
 def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
@@ -53,8 +172,145 @@ def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
     from scipy.special import stdtrit
 
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
-    reach = float(stdtrit(len(values) - 1, 0.975)) * error
+    reach = float(stdtrit(len(values) - 1, LEVEL)) * error
     return mean, error, (max(0.0, mean - reach), min(1.0, mean + reach))
+
+
+class PeopleOfPairs:
+    """Who is in N pairs: spreads and numbers of independent trials of figures of these pairs.
+
+    Args:
+        people: Of the pairs; None for independent pairs.
+        pairs: N.
+    """
+
+    def __init__(self, people: PairPeople | None, pairs: int) -> None:
+        self.known = people is not None
+        self.pairs = pairs
+        alone = np.arange(pairs)
+        sides = (alone, alone) if people is None else people
+        _, numbers = np.unique(np.concatenate(sides), return_inverse=True)
+        left, right = numbers.reshape(2, -1)
+        # A cell is one person's genuine pairs, or the pairs of two people.
+        count = int(numbers.max(initial=-1)) + 1
+        keys = np.minimum(left, right) * count + np.maximum(left, right)
+        cells, self._cell = np.unique(keys, return_inverse=True)
+        self._count = count
+        self._one, self._other = np.divmod(cells, count) if count else (cells, cells)
+        self._two = self._one != self._other
+
+    def _by_cell(self, values: Floats | Bools) -> Floats:
+        sums: Floats = np.bincount(self._cell, values, len(self._one)).astype(np.float64)
+        return sums
+
+    def _by_person(self, cells: Floats) -> Floats:
+        """Sum cells by person; the cell of two people counts for both."""
+        sums: Floats = np.bincount(self._one, cells, self._count).astype(np.float64)
+        return sums + np.bincount(self._other[self._two], cells[self._two], self._count)
+
+    def people(self, members: Bools) -> int:
+        """Return the number of people in some of the pairs, bool[N]."""
+        return int((self._by_person(self._by_cell(members)) > 0).sum())
+
+    def trials(self, members: Bools) -> int:
+        """Return the number of independent trials in some of the pairs, bool[N].
+
+        All genuine pairs of a person are one, and so are all pairs of the same two people.
+        """
+        return int((self._by_cell(members) > 0).sum())
+
+    def spread(self, *parts: tuple[Bools, Floats]) -> Spread:
+        """Return the spread of a figure of the pairs.
+
+        Args:
+            *parts: (members, influence) of each part of the pairs, such as genuine and impostor
+                pairs: bool[N], and float64[N] that is used where members are; see
+                `spread_over_people`.
+        """
+        if not self.known:
+            squares = [float((influence[members] ** 2).sum()) for members, influence in parts]
+            return Spread(sum(squares), math.inf)
+        cells, sums = np.zeros(len(self._one)), np.zeros(self._count)
+        for members, influence in parts:
+            part = self._by_cell(np.where(members, influence, 0.0))
+            leverage = self._by_person(self._by_cell(members)) / max(1, int(members.sum()))
+            sums += self._by_person(part) / (1 - np.minimum(leverage, LARGEST_LEVERAGE))
+            cells += part
+        there = self._by_person(self._by_cell(np.any([part[0] for part in parts], axis=0))) > 0
+        shared = float((cells[self._two] ** 2).sum())
+        return spread_over_people(sums[there], np.zeros(int(there.sum())), shared)
+
+    def interval(self, members: Bools, events: Bools) -> Interval:
+        """Return the interval of the share of pairs with an event.
+
+        Args:
+            members: bool[N], the pairs that count, at least one.
+            events: bool[N], the pairs with the event.
+        """
+        count, of = int((members & events).sum()), int(members.sum())
+        if not self.known:
+            return clopper_pearson(count, of)
+        spread = self.spread((members, (events - count / of) / of))
+        return rate_interval(count / of, spread, 1 / self.trials(members))
+
+    def rates_at(
+        self, members: Bools, place: Ints, thresholds: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the share accepted at each threshold, and both ends of its interval.
+
+        Ends do not rise where the threshold does: a stricter threshold never looks worse.
+
+        Args:
+            members: bool[N], the pairs that count, at least one.
+            place: int64[N], each pair is accepted at the first so many thresholds.
+            thresholds: How many there are.
+        """
+        place, cell = place[members], self._cell[members]
+        of = len(place)
+        rates = accepted_at(place, None, thresholds) / of
+        if not self.known:
+            spread = Spread(rates * (1 - rates) / of, math.inf)
+            return rates, *_falling(*rate_intervals(rates, spread, 1 / of))
+        two = self._two[cell]
+        person = np.concatenate([self._one[cell], self._other[cell[two]]])
+        there, person = np.unique(person, return_inverse=True)
+        places = person * (thresholds + 1) + np.concatenate([place, place[two]])
+        counts = np.bincount(places, minlength=len(there) * (thresholds + 1))
+        counts = counts.reshape(len(there), thresholds + 1)
+        accepted, all_pairs = _from_end(counts), counts.sum(axis=1)
+        # Sums over cells of the squared influence, (accepted - rate * pairs) / of.
+        cell, in_two = np.unique(cell[two], return_inverse=True)[1], place[two]
+        sizes = np.bincount(cell).astype(np.float64)
+        order = np.lexsort((-in_two, cell))
+        begins = np.cumsum(sizes) - sizes
+        rank = np.arange(len(order)) - np.repeat(begins, sizes.astype(np.int64))
+        squared = accepted_at(in_two[order], 2 * rank + 1, thresholds)
+        mixed = accepted_at(in_two, sizes[cell], thresholds)
+        shared = (squared - 2 * rates * mixed + rates**2 * (sizes**2).sum()) / of**2
+        sums = (accepted - rates * all_pairs[:, None]) / of
+        spread = spread_over_people(sums, all_pairs / of, np.maximum(0, shared))
+        return rates, *_falling(*rate_intervals(rates, spread, 1 / self.trials(members)))
+
+
+def accepted_at(place: Ints, weight: Floats | Ints | None, thresholds: int) -> Floats:
+    """Return the weight of pairs accepted at each threshold; see `PeopleOfPairs.rates_at`."""
+    return _from_end(np.bincount(place, weight, thresholds + 1)).astype(np.float64)
+
+
+def _from_end(counts: npt.NDArray[np.generic]) -> Floats:
+    """Return the sums of what comes after each place but the last, along the last axis."""
+    sums: Floats = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1][..., 1:]
+    return sums
+
+
+def _falling(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Move ends outwards until none rises with the threshold."""
+    return np.minimum.accumulate(low), np.maximum.accumulate(high[::-1])[::-1]
+
+
+SEED = 0
+DRAWS = 1_000
+TAILS = (2.5, 97.5)  # percent
 
 
 def draw_people(people: int, draw: int) -> Floats:
@@ -62,88 +318,6 @@ def draw_people(people: int, draw: int) -> Floats:
     words = raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, people)
     drawn = (unit(words) * people).astype(np.int64)
     return np.bincount(drawn, minlength=people).astype(np.float64)
-
-
-def people_weights(people: PairPeople, draws: int = DRAWS) -> Iterator[Floats]:
-    """Yield float64[N], how often each pair counts in a draw of as many people as there are.
-
-    A genuine pair counts as often as its person is drawn, an impostor pair as often as both are,
-    multiplied. The draws are the same for the same people.
-
-    Args:
-        people: Of the pairs.
-        draws: How many.
-    """
-    known, numbers = np.unique(np.concatenate(people), return_inverse=True)
-    left, right = numbers[: len(people[0])], numbers[len(people[0]) :]
-    genuine = left == right
-    for draw in range(draws):
-        count = draw_people(len(known), draw)
-        yield np.where(genuine, count[left], count[left] * count[right])
-
-
-Statistic = Callable[[Floats], float]
-"""Returns a figure of pairs that count float64[N] times each; NaN where no pair of it counts."""
-
-
-def bootstrap(
-    people: PairPeople,
-    figures: Callable[[Floats], Sequence[float]],
-) -> Floats:
-    """Return figures of resampled people, float64[draws, figures].
-
-    Args:
-        people: Of the pairs. There are fewer draws for very many pairs.
-        figures: Returns them for pairs that count float64[N] times each.
-    """
-    draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(people[0])))
-    rows, progress = [], console.progress("resampling people")
-    for weight in people_weights(people, draws):
-        rows.append(figures(weight))
-        progress(len(rows), draws)
-    return np.array(rows, np.float64)
-
-
-def share_of(members: Bools, events: Bools) -> Statistic:
-    """Return the statistic that is the share of pairs with an event.
-
-    Args:
-        members: bool[N], the pairs that count.
-        events: bool[N], the pairs with the event.
-    """
-    all_places, places = np.flatnonzero(members), np.flatnonzero(members & events)
-
-    def share(weight: Floats) -> float:
-        total = weight[all_places].sum()
-        return float(weight[places].sum() / total) if total else np.nan
-
-    return share
-
-
-def independent_pairs(members: Bools, people: PairPeople | None) -> int:
-    """Return how many pairs, bool[N], are left when pairs of the same two people count once."""
-    if people is None:
-        return int(members.sum())
-    sides = np.sort([side[members] for side in people], axis=0)
-    return len(np.unique(sides, axis=1).T)
-
-
-def exact_interval(members: Bools, events: Bools, people: PairPeople | None) -> Interval:
-    """Return Clopper-Pearson's interval of 95 % of the share of pairs with an event.
-
-    Where no pair has it, or all have, a bootstrap knows nothing of what recurs: then pairs of the
-    same two people count once.
-
-    Args:
-        members: bool[N], the pairs that count, at least one.
-        events: bool[N], the pairs with the event.
-        people: Of the pairs; None for independent pairs.
-    """
-    pairs, hits = int(members.sum()), int((members & events).sum())
-    if 0 < hits < pairs:
-        return clopper_pearson(hits, pairs)
-    independent = independent_pairs(members, people)
-    return clopper_pearson(independent if hits else 0, independent)
 
 
 def wider(interval: Interval, draws: npt.ArrayLike) -> Interval:
@@ -154,3 +328,21 @@ def wider(interval: Interval, draws: npt.ArrayLike) -> Interval:
         return interval
     low, high = np.percentile(values, TAILS)
     return min(interval[0], float(low)), max(interval[1], float(high))
+
+
+def measured_rates(
+    shares: Floats, pairs: int, independent: int
+) -> tuple[tuple[float, float, float], ...]:
+    """Return the rate at each threshold and both ends of its interval.
+
+    Args:
+        shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
+        pairs: Number of pairs.
+        independent: The same, where pairs of the same two people count once.
+    """
+    rows = []
+    for share, *draws in shares.T:
+        count = pairs if 0 < share < 1 else independent
+        ends = wider(clopper_pearson(round(share * count), count), draws)
+        rows.append((round(float(share), 8), round(ends[0], 8), round(ends[1], 8)))
+    return tuple(rows)

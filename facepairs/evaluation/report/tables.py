@@ -131,9 +131,8 @@ def _differences_table(comparison: Comparison) -> Table:
         for two in comparison.differences
     ]
     note = (
-        f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals of "
-        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. If one has 0 in it, the "
-        "difference may be chance."
+        f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals over "
+        f"{comparison.independent}. If one has 0 in it, the difference may be chance."
     )
     return table_of("differences", "Differences", rows, note)
 

@@ -6,8 +6,6 @@ import pytest
 from drawn.view2 import write_lists
 from processes.command_line import in_process
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 SMALL = """
 model = "siamese-conv"
 epochs = 1

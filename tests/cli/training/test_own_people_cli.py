@@ -7,7 +7,7 @@ from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 
-pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
+pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 
 
 def test_calibrate_writes_a_bundle_that_verifies(run, many_faces, tmp_path):

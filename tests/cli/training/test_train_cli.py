@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from processes.command_line import in_process
 
-pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
+pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 
 SHORT = """
 model = "difference"

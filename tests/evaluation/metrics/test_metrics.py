@@ -13,7 +13,7 @@ from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import pairs_needed, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import clopper_pearson, over_folds
 
-auc, auc_interval, eer = checked(curves.auc), checked(curves.auc_interval), checked(curves.eer)
+auc, eer = checked(curves.auc), checked(curves.eer)
 best_threshold = checked(curves.best_threshold)
 threshold_at_far = checked(curves.threshold_at_far)
 
@@ -95,26 +95,6 @@ def test_clopper_pearson_by_its_definition_and_known_values():
 
     assert at_least(3, low) == pytest.approx(0.025)
     assert 1 - at_least(4, high) == pytest.approx(0.025)
-
-
-def test_auc_interval_without_variance_is_binomial():
-    genuine = np.repeat([True, False], [30, 50])
-    low, high = auc_interval(genuine, genuine.astype(float))
-    assert (low, high) == pytest.approx((0.025 ** (1 / 30), 1))
-    low, high = auc_interval(genuine, np.zeros(80))
-    assert 0.3 < low < 0.5 < high < 0.7
-    assert auc_interval([True, False, False], [1.0, 0.0, 2.0]) == (0, 1)
-
-
-def test_auc_interval_covers_the_true_auc_at_the_stated_rate():
-    rng = np.random.Generator(np.random.Philox(1))
-    genuine = np.repeat([True, False], [60, 90])
-    truth = 0.8413447460685429  # Phi(1): normal scores sqrt(2) apart
-    inside = 0
-    for _ in range(400):
-        low, high = auc_interval(genuine, rng.normal(size=150) + math.sqrt(2) * genuine)
-        inside += low <= truth <= high
-    assert 0.92 < inside / 400 < 0.98
 
 
 def test_figures_over_folds_by_hand():

@@ -56,7 +56,7 @@ def read(html: str) -> Reader:
 
 
 @pytest.fixture(scope="module")
-def world(few_draws, tmp_path_factory) -> Path:
+def world(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("world")
     draw_photos(root / "photos")
     write_method(root / "run" / "siamese", invented())
@@ -185,7 +185,7 @@ def test_few_and_perfect_scores_make_a_report(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def grouped(few_draws, tmp_path_factory) -> tuple[Evaluation, Reader]:
+def grouped(tmp_path_factory) -> tuple[Evaluation, Reader]:
     """Return a report with look-alikes and groups; people from 10 on are hard, group c is small."""
     root = tmp_path_factory.mktemp("grouped")
     scores = invented(4000, folds=0)

@@ -21,8 +21,6 @@ from facepairs.training.inputs.initial_weights import load_initial_weights, sett
 from facepairs.training.inputs.people import choose_people
 from facepairs.training.run_folder import settings_of_run
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 PX = 64
 KNOWN = [3, 5, 10]  # the split alone would hold out some of them
 

@@ -27,7 +27,7 @@ from facepairs.training.view2.protocol import check_unknown, read_view2
 from facepairs.verification.provenance import provenance_path, read_provenance
 from facepairs.verification.verifier import Verifier
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_draws", "few_validation_pairs")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_validation_pairs")]
 
 CONFIG = TrainConfig(
     model="siamese-conv",

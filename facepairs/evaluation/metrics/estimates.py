@@ -1,0 +1,155 @@
+"""Shares of both kinds of pairs with their intervals: balanced accuracy, AUC, TAR at FAR.
+
+Each estimate has the influence of every pair; `intervals` turns influences into intervals.
+Differences of two verifiers follow from the differences of influences, because both are measured on
+the same pairs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval
+from facepairs.evaluation.metrics.curves import auc, share_below, threshold_at_fmr
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs, difference_interval, rate_interval
+
+CHANCE = 0.5  # the AUC of a verifier that knows nothing
+STEPS = 32  # thresholds on either side of the one at a FAR
+FARTHEST = 30  # times the FAR, or a part of it: the last of these thresholds
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A share, and the influence of N pairs on it.
+
+    Attributes:
+        value: The share.
+        below: float64[N], the influences that give the lower end of its interval.
+        above: float64[N], those that give the upper end; the same array where the share changes as
+            fast in both directions.
+        one_more: What one more event would add, see `intervals.rate_interval`.
+    """
+
+    value: float
+    below: Floats
+    above: Floats
+    one_more: float
+
+    def interval(self, pairs: PeopleOfPairs, genuine: Bools) -> Interval:
+        """Return the interval of 95 %.
+
+        Args:
+            pairs: Who is in the pairs.
+            genuine: bool[N].
+        """
+        ends = [
+            rate_interval(
+                self.value, pairs.spread((genuine, side), (~genuine, side)), self.one_more
+            )
+            for side in ([self.below] if self.above is self.below else [self.below, self.above])
+        ]
+        return ends[0][0], ends[-1][1]
+
+
+def difference(
+    first: Estimate, second: Estimate, pairs: PeopleOfPairs, genuine: Bools
+) -> tuple[float, Interval]:
+    """Return the first share less the second, and the interval of 95 % of the difference."""
+    gap = first.value - second.value
+    influence = (first.below + first.above - second.below - second.above) / 2
+    spread = pairs.spread((genuine, influence), (~genuine, influence))
+    return gap, difference_interval(gap, spread, max(first.one_more, second.one_more))
+
+
+def balanced_accuracy(pairs: PeopleOfPairs, genuine: Bools, accepted: Bools) -> Estimate:
+    """Return the mean of 1 - FMR and 1 - FNMR.
+
+    Args:
+        pairs: Who is in the pairs.
+        genuine: bool[N], with both classes.
+        accepted: bool[N], the decisions.
+    """
+    influence, rates = np.empty(len(genuine)), []
+    for members, wrong in ((~genuine, accepted), (genuine, ~accepted)):
+        of = int(members.sum())
+        rates.append(int((members & wrong).sum()) / of)
+        influence[members] = (rates[-1] - wrong[members]) / (2 * of)
+    one_more = 1 / (2 * _fewest(pairs, genuine))
+    return Estimate(1 - sum(rates) / 2, influence, influence, one_more)
+
+
+def area(pairs: PeopleOfPairs, genuine: Bools, score: Floats) -> Estimate:
+    """Return the AUC.
+
+    The influence of a pair is DeLong's component: the share of pairs of the other class that it is
+    in the right order with, less the AUC. One more person is taken to be no better than chance.
+
+    Args:
+        pairs: Who is in the pairs.
+        genuine: bool[N], with both classes.
+        score: float64[N].
+
+    References:
+        DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988; computed in O(n log n) as by Sun and
+        Xu, IEEE Signal Processing Letters 21, 2014.
+    """
+    positive, negative = score[genuine], score[~genuine]
+    influence = np.empty(len(score))
+    influence[genuine] = share_below(np.sort(negative), positive)
+    influence[~genuine] = 1 - share_below(np.sort(positive), negative)
+    for members in (genuine, ~genuine):
+        influence[members] -= influence[members].mean()
+        influence[members] /= members.sum()
+    return Estimate(auc(genuine, score), influence, influence, CHANCE / _fewest(pairs, genuine))
+
+
+def _fewest(pairs: PeopleOfPairs, genuine: Bools) -> int:
+    """Return the number of independent trials of the rarer class."""
+    return min(pairs.trials(genuine), pairs.trials(~genuine))
+
+
+def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) -> Estimate:
+    """Return the share of genuine pairs accepted at the lowest threshold that keeps to a FAR.
+
+    The threshold comes from the same impostor pairs, so it is uncertain, too: an impostor pair
+    moves it, and with it the TAR, by the slope of the ROC curve. The slope is that of the chord to
+    the strictest threshold (for the lower end) or the laxest (for the upper end) whose own interval
+    of the FMR still contains the FAR.
+
+    Args:
+        pairs: Who is in the pairs.
+        genuine: bool[N], with both classes.
+        score: float64[N].
+        far: The share of strangers, in (0, 1).
+
+    References:
+        Hsieh and Turnbull, "Nonparametric and semiparametric estimation of the receiver operating
+        characteristic curve", Annals of Statistics 24, 1996: the influence of both classes.
+    """
+    impostor = np.sort(score[~genuine])[::-1]
+    threshold = threshold_at_fmr(impostor, far)
+    factors = np.geomspace(1 / FARTHEST, FARTHEST, 2 * STEPS)
+    ranks = np.unique(np.append(0, (factors * far * len(impostor)).astype(np.int64)))
+    ranks = ranks[ranks < len(impostor)]
+    grid = np.unique(np.append(np.nextafter(impostor[ranks], np.inf), threshold))
+    place = np.searchsorted(grid, score, side="right")
+    _, low, high = pairs.rates_at(~genuine, place, len(grid))
+    stricter, laxer = np.flatnonzero(high >= far), np.flatnonzero(low <= far)
+    ends = (
+        grid[stricter[-1] + 1] if stricter[-1:].size and stricter[-1] + 1 < len(grid) else np.inf,
+        grid[laxer[0] - 1] if laxer[0] else -np.inf,
+    )
+    accepted = score >= threshold
+    rates = [float(accepted[members].mean()) for members in (genuine, ~genuine)]
+    sides = []
+    for end in ends:
+        there = score >= end
+        gaps = [there[m].mean() - rate for m, rate in zip((genuine, ~genuine), rates, strict=True)]
+        slope = gaps[0] / gaps[1] if gaps[1] else 0.0
+        influence = np.where(
+            genuine,
+            (accepted - rates[0]) / genuine.sum(),
+            -slope * (accepted - rates[1]) / len(impostor),
+        )
+        sides.append(influence)
+    return Estimate(rates[0], sides[0], sides[1], 1 / pairs.trials(genuine))
