@@ -119,14 +119,21 @@ def synth(
     seed: Annotated[int, Option(help="The same seed draws the same faces.")] = 0,
     difficulty: Annotated[
         float,
-        Option(help="How hard people are to tell apart, 0 to 1: families, age, pose, light."),
+        Option(help="How hard people are to tell apart, 0 to 1: likeness, age, pose, light."),
     ] = 0.0,
+    families: Annotated[
+        int,
+        Option(help="Families whose members resemble each other, listed in OUT/families.csv."),
+    ] = 0,
     json: Json = False,
 ) -> None:
-    """Draw synthetic faces of people who do not exist, in LFW's layout."""
+    """Draw synthetic faces of people who do not exist, in LFW's layout.
+
+    People are unrelated unless --families asks for relatives.
+    """
     from facepairs.data.synth.folder import write_synthetic_faces
 
-    write_synthetic_faces(out, people, photos, seed, difficulty=difficulty)
+    write_synthetic_faces(out, people, photos, seed, difficulty=difficulty, families=families)
     count = people * photos
     values = {"out": str(out), "people": people, "photos": count, "schema": 1}
     drawn = f"{counted(count, 'photo')} of {counted(people, 'person', 'people')} in {out}"

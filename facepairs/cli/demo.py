@@ -56,10 +56,10 @@ def demo(
     With --quick: writes three drawn faces and verifies them with the included model, in a second
     and without any extra. Otherwise it needs facepairs[train], which brings TensorFlow.
 
-    Draws, trains, measures errors and verifies two pairs. The people resemble each other like
-    relatives, so some errors remain: expect an AUC of .95 to .99 on people that the model has never
-    met, and a report of the errors, whose path is printed. Takes two to three minutes on two cores;
-    started again, it resumes. Prints every command before it runs.
+    Draws, trains, measures errors and verifies two pairs. People look alike, and their photos
+    differ in age and light, so some errors remain: expect an AUC of .95 to .99 on people that the
+    model has never met, and a report of the errors, whose path is printed. Takes two to three
+    minutes on two cores; started again, it resumes. Prints every command before it runs.
     """
     if quick:
         _show_verdicts(out)

@@ -34,39 +34,47 @@ NAME_STEP = 66_449  # coprime to MAX_PEOPLE, so steps of this size meet every na
 MAX_PHOTOS = 9_999  # of a person
 BACKDROP_PX = 64  # it is out of focus
 MARKS = 40
-FAMILIES = 10  # that the people of a seed belong to where difficulty is above 0
-RESEMBLANCE = 0.7  # of relatives at difficulty 1: which share of what differs is the family's
+RESEMBLANCE = 0.7  # of relatives: which share of what differs is their family's
+LIKENESS = 0.5  # of unrelated people at difficulty 1: by which share they differ less
 BACKDROP_OBJECTS = 8
+AVERAGE = Identity(
+    *((entry.metadata["low"] + entry.metadata["high"]) / 2 for entry in fields(Identity))
+)
 
 Plane = npt.NDArray[np.float32]
 Parameters = TypeVar("Parameters", Identity, Shot)
 
 
 def appearance(
-    seed: int, person: int, photo: int, difficulty: float = 0.0
+    seed: int, person: int, photo: int, difficulty: float = 0.0, families: int = 0
 ) -> tuple[Identity, Shot]:
     """Return what a photo shows: the person; and pose, light, expression and camera.
 
-    With a difficulty, people resemble the few families that they belong to, and their photos differ
-    more: in age, hair, beard and glasses, pose, light and expression.
+    With a difficulty, people differ less, and their photos differ more: in age, hair, beard and
+    glasses, pose, light and expression.
 
     Args:
         seed: From 0 to 2**63 - 1.
         person: From 0 to MAX_PEOPLE - 1.
         photo: From 0 to MAX_PHOTOS - 1.
         difficulty: From 0 to 1.
+        families: Number of families of people who resemble each other; 0 for unrelated people.
+            Person `p` belongs to family `p % families`.
 
     Raises:
         BadConfig: The seed is out of range.
     """
     own = _draw_parameters(Identity, seed, Stream.FACE_IDENTITY, person, 0)
     shot = _draw_parameters(Shot, seed, Stream.FACE_SHOT, person, photo)
-    family = _draw_parameters(Identity, seed, Stream.FACE_FAMILY, person % FAMILIES, 0)
     fresh = _draw_parameters(Identity, seed, Stream.FACE_CHANGES, person, photo)
+    usual, share = AVERAGE, difficulty * LIKENESS
+    if families:
+        usual = _draw_parameters(Identity, seed, Stream.FACE_FAMILY, person % families, 0)
+        share = RESEMBLANCE
     look, taken = {}, {}
     for entry in fields(Identity):
-        mine, relatives, now = (getattr(who, entry.name) for who in (own, family, fresh))
-        mine += difficulty * RESEMBLANCE * (relatives - mine)
+        mine, common, now = (getattr(who, entry.name) for who in (own, usual, fresh))
+        mine += share * (common - mine)
         look[entry.name] = mine + difficulty * entry.metadata["changes"] * (now - mine)
     for entry in fields(Shot):
         value, low, high = getattr(shot, entry.name), entry.metadata["low"], entry.metadata["high"]
@@ -91,7 +99,12 @@ def name_of(seed: int, person: int) -> str:
 
 
 def draw_face(
-    seed: int, person: int, photo: int, size_px: int = FRAME_PX, difficulty: float = 0.0
+    seed: int,
+    person: int,
+    photo: int,
+    size_px: int = FRAME_PX,
+    difficulty: float = 0.0,
+    families: int = 0,
 ) -> npt.NDArray[np.uint8]:
     """Draw one photo.
 
@@ -100,7 +113,8 @@ def draw_face(
         person: From 0 to MAX_PEOPLE - 1.
         photo: From 0 to MAX_PHOTOS - 1.
         size_px: Width and height, 32 or more.
-        difficulty: From 0 to 1, as for `appearance`.
+        difficulty: As for `appearance`.
+        families: As for `appearance`.
 
     Returns:
         uint8[size_px, size_px, 3], RGB. Eyes and mouth lie in the middle 112 pixels of a frame of
@@ -109,7 +123,7 @@ def draw_face(
     Raises:
         BadConfig: The seed is out of range.
     """
-    face, shot = appearance(seed, person, photo, difficulty)
+    face, shot = appearance(seed, person, photo, difficulty, families)
     marks = unit(raw_words(seed, Stream.FACE_MARKS, person, 0, MARKS * 3)).reshape(MARKS, 3)
     words = raw_words(seed, Stream.FACE_BACKDROP, person, photo, BACKDROP_OBJECTS * 6)
     objects = unit(words).reshape(BACKDROP_OBJECTS, 6)

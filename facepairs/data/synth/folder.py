@@ -17,6 +17,8 @@ from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
 
+FAMILIES = "families.csv"
+
 
 def write_synthetic_faces(
     out: Path,
@@ -25,6 +27,7 @@ def write_synthetic_faces(
     seed: int,
     size_px: int = FRAME_PX,
     difficulty: float = 0.0,
+    families: int = 0,
 ) -> None:
     """Write a folder of invented people, `out/Name/Name_0001.jpg`.
 
@@ -35,6 +38,8 @@ def write_synthetic_faces(
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
         difficulty: How hard people are to tell apart, from 0 to 1: `faces.appearance`.
+        families: Number of families of relatives, from 0 (unrelated people) to `people`. With
+            families, `out/families.csv` lists everybody's.
 
     Raises:
         BadConfig: An argument is out of range.
@@ -42,6 +47,7 @@ def write_synthetic_faces(
     """
     _check_range("people", people, 1, faces.MAX_PEOPLE)
     _check_range("difficulty", difficulty, 0, 1)
+    _check_range("families", families, 0, people)
     _check_range("photos", photos, 1, faces.MAX_PHOTOS)
     check_output_folder(out)
     with atomic_folder(out.resolve()) as folder:
@@ -51,8 +57,8 @@ def write_synthetic_faces(
             name = faces.name_of(seed, person)
             path = folder / name / f"{name}_{number + 1:04d}.jpg"
             path.parent.mkdir(exist_ok=True)
-            _, shot = faces.appearance(seed, person, number, difficulty)
-            face = faces.draw_face(seed, person, number, size_px, difficulty)
+            _, shot = faces.appearance(seed, person, number, difficulty, families)
+            face = faces.draw_face(seed, person, number, size_px, difficulty, families)
             # Encoded in memory first: Pillow does not notice that a disk is full.
             data = io.BytesIO()
             Image.fromarray(face).save(data, "JPEG", quality=round(shot.jpeg_quality))
@@ -62,6 +68,10 @@ def write_synthetic_faces(
         every = itertools.product(range(people), range(photos))
         for done, _ in enumerate(thread_map(write_photo, every), 1):
             progress(done, people * photos)
+        if families:
+            rows = [f"{faces.name_of(seed, p)},{p % families + 1}" for p in range(people)]
+            lines = "\n".join(["person,family", *rows])
+            (folder / FAMILIES).write_text(lines + "\n", encoding="utf-8")
 
 
 def _check_range(what: str, value: float, low: int, high: int) -> None:
