@@ -1,10 +1,13 @@
 # Every target makes its own .venv from a bare Python 3.11 or newer when it is missing.
 PYTHON ?= python3
 VENV := .venv
-SLOW := .venv-slow
+SLOW := $(VENV)-slow
+TYPES := $(VENV)-types
+PYTHONS ?= python3.11 python3.12 python3.13
 SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(SCRIPTS)
 SLOW_BIN := $(SLOW)/$(SCRIPTS)
+TYPES_BIN := $(TYPES)/$(SCRIPTS)
 STRESS := PYTHONPATH=tests:tests/helpers $(BIN)/python -m stress
 DATA ?=
 DEMO ?= demo
@@ -12,13 +15,14 @@ OUT ?= runs/lfw
 SECONDS ?= 30
 KILLS ?= 20
 
-.PHONY: help demo train test coverage test-slow quality style reference docs bench fuzz hostile kill \
+.PHONY: help demo train test test-pythons coverage test-slow quality style reference docs bench fuzz hostile kill \
 	release clean
 
 help:
 	@echo "make demo       train on synthetic faces, measure the model, verify two pairs"
 	@echo "make train      train on DATA=folder into OUT=run"
 	@echo "make test       linters, types, import rules and the fast tests"
+	@echo "make test-pythons  demo and test for each of PYTHONS, each in an environment of its own"
 	@echo "make coverage   the fast tests, and which lines they ran: htmlcov/index.html"
 	@echo "make test-slow  the slow tests and those on Apache Beam, in an environment of their own"
 	@echo "make fuzz       fuzz the readers of untrusted files, SECONDS=30 per target"
@@ -55,6 +59,15 @@ test coverage: export PYTHONDONTWRITEBYTECODE =
 test: quality
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+# Each in environments of its own, .venv-PYTHON; the demo's folder is made anew.
+test-pythons:
+	@set -e; for python in $(PYTHONS); do \
+		name=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "== Python $$name"; rm -rf $(DEMO)-$$name; \
+		$(MAKE) PYTHON=$$python VENV=$(VENV)-$$name DEMO=$(DEMO)-$$name demo test; \
+		rm -rf $(DEMO)-$$name; \
+	done
+
 coverage: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=html --cov-report=
 
@@ -82,10 +95,16 @@ hostile: $(VENV)/.installed-dev
 kill: $(VENV)/.installed-dev
 	$(STRESS).kill --out runs/kill --kills $(KILLS)
 
-quality: $(VENV)/.installed-dev
+# mypy's result depends on the versions of what it reads, so these are pinned.
+$(TYPES)/.installed: tests/types.txt
+	$(PYTHON) -m venv $(TYPES)
+	$(TYPES_BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/types.txt
+	@touch $@
+
+quality: $(VENV)/.installed-dev $(TYPES)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(TYPES_BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 style: $(VENV)/.installed-dev
@@ -109,4 +128,4 @@ release:
 	$(BIN)/python scripts/release/release.py $(VERSION)
 
 clean:
-	rm -rf $(VENV) $(SLOW) $(DEMO)
+	rm -rf $(VENV) $(VENV)-* $(DEMO) $(DEMO)-3.*

@@ -182,7 +182,7 @@ def do_element(scratch: BeamPath, element: Element) -> None:
     except FacepairsError as error:
         pickle.dump(error, results)
     with writing(scratch / f"results-{element.start}") as target:
-        target.write(results.getbuffer())
+        target.write(results.getvalue())
 
 
 @lru_cache(maxsize=1)

@@ -282,7 +282,8 @@ def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) ->
             scores.append(detections[nearest].score)
     if not landmarks:
         return None
-    return Face(face.to_frame.inverse()(np.mean(landmarks, axis=0)), sum(scores) / len(both))
+    score = float(np.sum(scores)) / len(both)
+    return Face(face.to_frame.inverse()(np.mean(landmarks, axis=0)), score)
 
 
 def _distance(one: Points, other: Points) -> float:

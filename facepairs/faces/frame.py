@@ -105,8 +105,9 @@ def _fit(xs: Any, ys: Any, target: _Target) -> tuple[Any, Any, Any, Any]:
     Each is a number or an array: plain numbers are ten times as fast for a single face.
     """
     shares, mean, centred = target
-    left, top = (sum(w * v for w, v in zip(shares, vs, strict=True)) for vs in (xs, ys))
-    size = cos = sin = 0.0
+    left = top = size = cos = sin = 0.0
+    for share, x, y in zip(shares, xs, ys, strict=True):  # `sum` rounds otherwise from Python 3.12
+        left, top = left + share * x, top + share * y
     for share, (to_x, to_y), x, y in zip(shares, centred, xs, ys, strict=True):
         across, down = x - left, y - top
         size = size + share * (across * across + down * down)

@@ -62,6 +62,9 @@ class PhotoCache:
     def __reduce__(self) -> tuple[type["PhotoCache"], tuple[Path | None]]:
         return PhotoCache, (self.path,)
 
+    def __del__(self) -> None:
+        self._close()  # Python 3.13 warns of a database that nobody closed
+
     def record(self, digest: bytes, aligned: bool) -> PhotoRecord | None:
         """Return the record of a photo, None if there is none or it makes no sense.
 

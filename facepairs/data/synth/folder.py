@@ -62,7 +62,7 @@ def write_synthetic_faces(
             # Encoded in memory first: Pillow does not notice that a disk is full.
             data = io.BytesIO()
             Image.fromarray(face).save(data, "JPEG", quality=round(shot.jpeg_quality))
-            path.write_bytes(data.getbuffer())
+            path.write_bytes(data.getvalue())
 
         progress = console.progress("drawing faces")
         every = itertools.product(range(people), range(photos))
