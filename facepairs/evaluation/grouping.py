@@ -1,13 +1,14 @@
 """Errors of groups of faces whose people are known, and how well groups agree with labels.
 
 Everything follows from cells: how many faces of one person are in one group. Intervals come from
-drawing people again; a pair of strangers counts as often as both are drawn, multiplied.
+the jackknife over people, see `metrics.intervals`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,13 +17,18 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, GroupErrors, Rate
 from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation.fitting import rate_rows
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import TAILS, draw_people, measured_rates
+from facepairs.evaluation.metrics.intervals import (
+    falling_intervals,
+    rate_interval,
+    spread_over_people,
+)
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.support.words import printable
 from facepairs.verification.linkage import average_linkage, unit_rows
 
-DRAWS = 200
+TINY = 1e-12  # below it, sums are rounding
 CUTS = 120  # heights at which grouping is measured
 LARGEST_FMR = 0.01  # of two photos: nobody would group faces at more
 
@@ -53,23 +59,51 @@ class Cells:
         """Number of people."""
         return int(self.person.max(initial=-1)) + 1
 
-    def pairs(self, drawn: Floats) -> tuple[float, float, float, float]:
-        """Count pairs of faces: genuine ones, those of them joined, impostor ones, those joined.
+    def sum_by_person(self, values: Floats) -> Floats:
+        """Sum values of cells, float64[C], by person."""
+        sums: Floats = np.bincount(self.person, values, self.people).astype(np.float64)
+        return sums
 
-        Args:
-            drawn: float64[people], how often each person counts.
-        """
-        faces = drawn[self.person] * self.count
-        of_person = np.bincount(self.person, self.count)
-        genuine = drawn @ (of_person * (of_person - 1)) / 2
-        joined = drawn[self.person] @ (self.count * (self.count - 1)) / 2
-        impostor = (faces.sum() ** 2 - ((drawn * of_person) ** 2).sum()) / 2
-        mixed = ((np.bincount(self.group, faces) ** 2).sum() - (faces**2).sum()) / 2
-        return float(genuine), float(joined), float(impostor), float(mixed)
+    def faces_around(self, values: Floats) -> Floats:
+        """Return, for each cell, the sum of values of all cells of its group, float64[C]."""
+        sums: Floats = np.bincount(self.group, values).astype(np.float64)[self.group]
+        return sums
+
+    @cached_property
+    def pairs(self) -> "PairCounts":
+        """Pairs of faces that show each person."""
+        faces = self.sum_by_person(self.count)
+        return PairCounts(
+            genuine=faces * (faces - 1) / 2,
+            joined=self.sum_by_person(self.count * (self.count - 1) / 2),
+            impostor=faces * (faces.sum() - faces),
+            mixed=self.sum_by_person(self.count * (self.faces_around(self.count) - self.count)),
+        )
+
+    def shared(self) -> float:
+        """Return the sum of squares of how many mixed pairs every two people have in a group."""
+        squares = self.count**2
+        return float(squares @ (self.faces_around(squares) - squares)) / 2
 
     def mixed_groups(self) -> int:
         """Return how many groups have faces of more than one person."""
         return int((np.bincount(self.group) > 1).sum())
+
+
+class PairCounts(NamedTuple):
+    """Numbers of pairs of faces by person, float64[people]; a pair of two people counts for both.
+
+    Attributes:
+        genuine: Pairs of a person.
+        joined: Those of them that are in one group.
+        impostor: Pairs of a person and another.
+        mixed: Those of them that are in one group.
+    """
+
+    genuine: Floats
+    joined: Floats
+    impostor: Floats
+    mixed: Floats
 
 
 def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErrors:
@@ -86,29 +120,34 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     rows = zip(errors.thresholds, errors.fmr, strict=True)
     most = 1 - next((at for at, row in rows if row[0] <= LARGEST_FMR), errors.thresholds[-1])
     cuts = np.linspace(most / 4, most, CUTS).round(6).tolist()
-    joined, pairs = np.zeros((1 + DRAWS, CUTS)), np.zeros((1 + DRAWS, 1))
-    mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
     people = np.unique(np.concatenate([heap.person for heap in heaps]))
-    drawn = [np.ones(len(people)), *(draw_people(len(people), draw) for draw in range(DRAWS))]
+    joined, all_pairs = np.zeros((len(people), CUTS)), np.zeros(len(people))
+    shared, people_pairs = np.zeros(CUTS), 0
+    mixed, group_pairs = np.zeros(CUTS), np.zeros(CUTS)
     for embeddings, person, cohort in heaps:
         merges = average_linkage(unit_rows(embeddings), most, cohort=cohort)
         found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
         inside = np.searchsorted(people, np.unique(person))
         people_pairs += len(inside) * (len(inside) - 1) // 2
-        counts = np.array([[cells.pairs(draw[inside])[2:] for cells in found] for draw in drawn])
-        joined += counts[:, :, 1]
-        pairs += counts[:, :1, 0]
+        joined[inside] += np.stack([cells.pairs.mixed for cells in found], axis=1)
+        all_pairs[inside] += found[0].pairs.impostor
+        shared += [cells.shared() for cells in found]
         mixed += [cells.mixed_groups() for cells in found]
         groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
         group_pairs += groups * (groups - 1) / 2
     people_pairs = min(people_pairs, len(people) * (len(people) - 1) // 2)
     if not people_pairs:
         raise NotEnough("grouping needs two people to be measured")
-    shares = joined / np.maximum(pairs, 1)
+    of = all_pairs.sum() / 2
+    rates = joined.sum(axis=0) / 2 / of
+    stricter = slice(None, None, -1)  # lower heights
+    low, high = falling_intervals(
+        rates[stricter], joined[:, stricter], all_pairs, of, shared[stricter] / of**2, people_pairs
+    )
     return GroupErrors(
         people_pairs=people_pairs,
         cuts=tuple(cuts),
-        linked=measured_rates(shares, round(pairs[0, 0]), people_pairs),
+        linked=rate_rows(rates, low[stricter], high[stricter]),
         mixed=tuple(np.minimum(1, mixed / np.maximum(1, group_pairs)).round(10).tolist()),
     )
 
@@ -179,31 +218,54 @@ def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
         group: [N] names or numbers, the group of each face.
     """
     cells = Cells.of(person, group)
-    values = _figures(cells, np.ones(cells.people))
-    draws = [_figures(cells, draw_people(cells.people, draw)) for draw in range(DRAWS)]
+    several = int((cells.pairs.genuine > 0).sum())
     rates: dict[str, Rate | None] = {}
-    for name, value in values.items():
-        column = np.array([draw[name] for draw in draws])
-        known = column[~np.isnan(column)]
-        low, high = np.percentile(known, TAILS).tolist() if len(known) else (0.0, 1.0)
-        interval = (min(low, value), min(1.0, max(high, value)))
-        rates[name] = None if np.isnan(value) else Rate(value, interval)
+    for name, (values, without) in _figures(cells).items():
+        if np.isnan(values):
+            rates[name] = None
+            continue
+        value = float(np.clip(values, 0, 1))  # entropies round
+        influence = value - np.where(np.isnan(without), value, without)
+        trials = several if name.startswith("pair") else cells.people
+        spread = spread_over_people(influence, np.zeros(cells.people))
+        rates[name] = Rate(value, rate_interval(value, spread, 1 / max(1, trials)))
     return Agreement(int(cells.count.sum()), cells.people, cells.mixed_groups(), rates)
 
 
-def _figures(cells: Cells, drawn: Floats) -> dict[str, float]:
-    genuine, joined, _, mixed = cells.pairs(drawn)
-    faces = drawn[cells.person] * cells.count
-    in_group = cells.count / np.bincount(cells.group, cells.count)[cells.group]
-    of_person = cells.count / np.bincount(cells.person, cells.count)[cells.person]
-    pair = (_ratio(joined, joined + mixed), _ratio(joined, genuine))
-    total = float(faces.sum())
-    b3 = (_ratio(float(faces @ in_group), total), _ratio(float(faces @ of_person), total))
-    joint = _entropy(faces)
-    groups, people = (_entropy(np.bincount(side, faces)) for side in (cells.group, cells.person))
+def _figures(cells: Cells) -> dict[str, tuple[Floats, Floats]]:
+    """Return each figure, float64[], and the same without each person, float64[people]."""
+
+    def totals(of_person: Floats) -> Floats:
+        """Return a sum over people, then the same without each of them."""
+        total = of_person.sum()
+        return np.append(total, total - of_person)
+
+    def over_groups(function: Callable[[Floats, Floats], Floats]) -> Floats:
+        """Return the sum over groups of a function of (faces, squares of cells), likewise."""
+        count, square = cells.count, cells.count**2
+        size, squares = cells.faces_around(count), cells.faces_around(square)
+        first = np.unique(cells.group, return_index=True)[1]
+        whole = function(size, squares)
+        change = cells.sum_by_person(whole - function(size - count, squares - square))
+        total = whole[first].sum()
+        return np.append(total, total - change)
+
+    pairs, faces_of = cells.pairs, cells.sum_by_person(cells.count)
+    genuine, joined = totals(pairs.genuine), totals(pairs.joined)
+    mixed = pairs.mixed.sum() / 2 - np.append(0.0, pairs.mixed)
+    faces = totals(faces_of)
+    of_person = cells.sum_by_person(cells.count**2) / faces_of
+    joint = _entropy(faces, totals(cells.sum_by_person(_x_log_x(cells.count))))
+    people = _entropy(faces, totals(_x_log_x(faces_of)))
+    groups = _entropy(faces, over_groups(lambda size, _: _x_log_x(size)))
     homogeneity = 1 - _ratio(joint - groups, people, 0.0)
     completeness = 1 - _ratio(joint - people, groups, 0.0)
-    return {
+    pair = _ratio(joined, joined + mixed), _ratio(joined, genuine)
+    b3 = (
+        _ratio(over_groups(lambda size, squares: _ratio(squares, size, 0.0)), faces),
+        _ratio(totals(of_person), faces),
+    )
+    figures = {
         "pair_precision": pair[0],
         "pair_recall": pair[1],
         "pair_f1": _harmonic(*pair),
@@ -212,16 +274,23 @@ def _figures(cells: Cells, drawn: Floats) -> dict[str, float]:
         "b3_f1": _harmonic(*b3),
         "v_measure": _harmonic(homogeneity, completeness),
     }
+    return {name: (values[0], values[1:]) for name, values in figures.items()}
 
 
-def _ratio(part: float, whole: float, otherwise: float = np.nan) -> float:
-    return float(part / whole) if whole > 0 else otherwise
+def _ratio(part: Floats, whole: Floats, otherwise: float = np.nan) -> Floats:
+    positive = whole > TINY
+    return np.where(positive, part / np.where(positive, whole, 1.0), otherwise)
 
 
-def _harmonic(one: float, other: float) -> float:
-    return _ratio(2 * one * other, one + other, one + other)
+def _harmonic(one: Floats, other: Floats) -> Floats:
+    both = one + other
+    return np.where(both > 0, _ratio(2 * one * other, both), both)
 
 
-def _entropy(count: npt.NDArray[Any]) -> float:
-    share = count[count > 0] / count.sum()
-    return float(-(share * np.log(share)).sum())
+def _x_log_x(x: Floats) -> Floats:
+    return x * np.log(np.maximum(x, 1.0))
+
+
+def _entropy(total: Floats, x_log_x: Floats) -> Floats:
+    """Return the entropy of counts that sum to `total`, from the sum of x log x."""
+    return np.where(total > 0, np.log(np.maximum(total, 1.0)) - _ratio(x_log_x, total, 0.0), 0.0)

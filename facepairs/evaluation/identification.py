@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.measured import MeasuredModel, identification_point
 from facepairs.bundles.rates import Rate
@@ -23,9 +24,15 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
+from facepairs.evaluation.metrics.estimates import thresholds_around
+from facepairs.evaluation.metrics.intervals import (
+    Spread,
+    rate_interval,
+    rate_intervals,
+    spread_over_people,
+)
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
-from facepairs.support.random_streams import Stream, raw_words, unit
+from facepairs.support.random_streams import Stream, raw_words
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import ScoreArray
@@ -38,6 +45,7 @@ RANKS = (1, 2, 3, 5, 10, 20)
 DIGITS = 12  # of a rate; sums of weights end a little above or below 1
 OWN: Final = "strangers"
 GALLERY: Final = "gallery"
+STEPS = 128  # thresholds at which the slope of DIR over FPIR is looked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,20 +105,35 @@ class Split(NamedTuple):
 
 
 class Probes(NamedTuple):
-    """Photos asked for: whose each is, int[N] from 0, its best score, and the rank of its person.
+    """Photos asked for.
 
-    Strangers have rank 0.
+    Attributes:
+        person: int64[N], whose each is, from 0.
+        score: float64[N], the best score.
+        best: int64[N], who of the enrolled people has it.
+        rank: int64[N], the rank of the photo's own person; 0 for strangers.
     """
 
     person: Ints
     score: Floats
+    best: Ints
     rank: Ints
 
-    def weights(self, times: Floats) -> Floats:
-        """Return float64[N] of sum 1, where person p counts `times[p]` times."""
-        weight = (times / np.bincount(self.person))[self.person]
-        normalised: Floats = weight / weight.sum()
-        return normalised
+    def reach(self, threshold: float) -> npt.NDArray[np.bool_]:
+        """Return which photos rank first, if their person is enrolled, and reach a threshold."""
+        reached: npt.NDArray[np.bool_] = (self.rank <= 1) & (self.score >= threshold)
+        return reached
+
+    def share(self, threshold: float) -> float:
+        """Return the mean over people of the share of their photos that `reach`."""
+        return float(self.by_person(self.reach(threshold)).mean())
+
+    def by_person(self, events: npt.NDArray[np.bool_]) -> Floats:
+        """Return the share of each person's photos with an event: bool[N, ...] to [people, ...]."""
+        photos = np.bincount(self.person)
+        sums = np.zeros((len(photos), *events.shape[1:]))
+        np.add.at(sums, self.person, events)
+        return (sums.T / photos).T
 
 
 def measure_identification(
@@ -196,7 +219,8 @@ def identification_figures(
         rank = np.zeros(len(places), np.int64)
         if own is not None:  # equal scores count against the right person
             rank = (scores >= scores[np.arange(len(own)), own][:, None]).sum(axis=1)
-        return Probes(np.unique(person[places], return_inverse=True)[1], scores.max(axis=1), rank)
+        whose = np.unique(person[places], return_inverse=True)[1]
+        return Probes(whose, scores.max(axis=1), scores.argmax(axis=1), rank)
 
     known = ask(split.known, np.searchsorted(people, person[split.known]))
     strangers = ask(split.strangers, None)
@@ -205,67 +229,95 @@ def identification_figures(
         *(_at_promise(model, fpir, len(enrolled)) for fpir in FPIRS),
     ]
     ranks = [rank for rank in RANKS if rank <= len(people)]
-    counts = len(people), int(strangers.person.max()) + 1
-
-    def figures(*times: Floats) -> list[float]:
-        """Return the CMC, then FPIR and DIR of each point; people count so many times."""
-        of_known, of_strangers = known.weights(times[0]), strangers.weights(times[1])
-        values = [float(of_known @ (known.rank <= rank)) for rank in ranks]
-        for point in points:
-            cut = np.inf if point.threshold is None else point.threshold
-            if point.threshold is not None and point.set_by == OWN:
-                cut = _threshold(strangers.score, of_strangers, point.max_fpir)
-            values.append(float(of_strangers @ (strangers.score >= cut)))
-            values.append(float(of_known @ ((known.rank == 1) & (known.score >= cut))))
-        return values
-
-    measured = np.round(figures(*map(np.ones, counts)), DIGITS)
-    drawn = np.round([figures(*_draw(counts, draw)) for draw in range(DRAWS)], DIGITS)
-    of = [counts[0]] * len(ranks) + [counts[1], counts[0]] * len(points)
-    rates = [
-        Rate(float(rate), wider(clopper_pearson(float(rate) * count, count), column))
-        for rate, count, column in zip(measured, of, drawn.T, strict=True)
-    ]
-    pairs = rates[len(ranks) :]
+    measured = [_measure(point, known, strangers) for point in points]
     return IdentificationFigures(
-        known=counts[0],
+        known=len(people),
         enrolled=len(enrolled),
         known_probes=len(split.known),
-        strangers=counts[1],
+        strangers=int(strangers.person.max()) + 1,
         stranger_probes=len(split.strangers),
-        cmc=dict(zip(ranks, rates, strict=False)),
-        points=[
-            point if point.threshold is None else replace(point, fpir=fpir, dir=found)
-            for point, fpir, found in zip(points, pairs[::2], pairs[1::2], strict=True)
-        ],
-    )  # fmt: skip
+        cmc={rank: _mean(known.by_person(known.rank <= rank)) for rank in ranks},
+        points=measured,
+    )
 
 
-def _draw(counts: tuple[int, int], draw: int) -> list[Floats]:
-    """Return how often each known person and each stranger is drawn, with replacement."""
-    numbers = unit(raw_words(SEED, Stream.IDENTIFICATION, 2, draw, sum(counts)))
-    parts = np.split(numbers, [counts[0]])
-    return [
-        np.bincount((part * count).astype(np.int64), minlength=count).astype(np.float64)
-        for part, count in zip(parts, counts, strict=True)
-    ]
+def _mean(shares: Floats) -> Rate:
+    """Return the mean over people of shares, float64[people], with its interval."""
+    value = float(np.round(shares.mean(), DIGITS))
+    return Rate(value, rate_interval(value, _spread(shares), 1 / len(shares)))
 
 
-def _threshold(score: Floats, weight: Floats, fpir: float) -> float:
-    """Return the lowest threshold that scores of at most this share of weight reach."""
-    order = np.argsort(-score, kind="stable")
-    above = np.cumsum(weight[order])
-    first_below = order[np.searchsorted(above, fpir * (1 + 1e-9), side="right")]
-    return float(np.nextafter(score[first_below], np.inf))
+def _spread(shares: Floats, *others: Floats) -> Spread:
+    """Return the spread of a mean over people, plus that of deviations of other people, if any."""
+    people = len(shares)
+    influence = np.concatenate([(shares - shares.mean(axis=0)) / people, *others])
+    leverage = np.full(len(influence), 1 / people)
+    return spread_over_people(influence, leverage)
+
+
+def _measure(point: IdentificationPoint, known: Probes, strangers: Probes) -> IdentificationPoint:
+    """Return a point with its rates, if it has a threshold."""
+    if point.threshold is None:
+        return point
+    taken = strangers.by_person(strangers.reach(point.threshold))
+    found = known.by_person(known.reach(point.threshold))
+    rate = _mean(found)
+    if point.set_by == OWN:  # the threshold is uncertain, too
+        influence = (taken - taken.mean()) / len(taken)
+        slopes = _slopes(point.threshold, point.max_fpir, known, strangers)
+        spreads = [_spread(found, -slope * influence) for slope in slopes]
+        ends = [rate_interval(rate.value, spread, 1 / len(found)) for spread in spreads]
+        rate = Rate(rate.value, (ends[0][0], ends[1][1]))
+    return replace(point, fpir=_fpir(taken, point.threshold, strangers), dir=rate)
+
+
+def _fpir(taken: Floats, threshold: float, strangers: Probes) -> Rate:
+    """Return the FPIR; strangers who are taken for the same enrolled person err together."""
+    photos = np.bincount(strangers.person)[strangers.person] * len(taken)
+    weight = (strangers.score >= threshold) / photos
+    of_enrolled = np.bincount(strangers.best, weight)
+    of_both = np.bincount(strangers.person * len(of_enrolled) + strangers.best, weight)
+    mean = weight.sum() / len(of_enrolled)
+    together = ((of_enrolled - mean) ** 2).sum() - (of_both**2).sum()
+    spread = _spread(taken)
+    spread = Spread(spread.variance + max(0.0, together), spread.degrees)
+    value = float(np.round(taken.mean(), DIGITS))
+    return Rate(value, rate_interval(value, spread, 1 / len(taken)))
+
+
+def _slopes(
+    threshold: float, max_fpir: float, known: Probes, strangers: Probes
+) -> tuple[float, float]:
+    """Return how fast DIR rises with FPIR towards stricter thresholds, and towards laxer ones.
+
+    As for TAR at FAR, see `metrics.estimates.tar_at_far`.
+    """
+    grid = np.nextafter(np.unique(np.quantile(strangers.score, np.linspace(0, 1, STEPS))), np.inf)
+    taken = strangers.by_person(strangers.score[:, None] >= grid)
+    low, high = rate_intervals(taken.mean(axis=0), _spread(taken), 1 / len(taken))
+    slopes = []
+    for end in thresholds_around(grid, low, high, max_fpir):
+        changes = [
+            probes.by_person(probes.reach(end)).mean()
+            - probes.by_person(probes.reach(threshold)).mean()
+            for probes in (known, strangers)
+        ]
+        slopes.append(changes[0] / changes[1] if changes[1] else 0.0)
+    return slopes[0], slopes[1]
 
 
 def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
+    """Return the lowest threshold that keeps to an FPIR on these strangers."""
     people = int(strangers.person.max()) + 1
     if people * fpir < MIN_EXPECTED_FALSE_ACCEPTS:
         least = round(MIN_EXPECTED_FALSE_ACCEPTS / fpir)
         reason = f"needs {least:,} strangers, there are {people:,}"
         return IdentificationPoint(max_fpir=fpir, set_by=OWN, reason=reason)
-    threshold = _threshold(strangers.score, strangers.weights(np.ones(people)), fpir)
+    order = np.argsort(-strangers.score, kind="stable")
+    weight = (np.ones(people) / np.bincount(strangers.person))[strangers.person]
+    above = np.cumsum((weight / weight.sum())[order])
+    first_below = order[np.searchsorted(above, fpir * (1 + 1e-9), side="right")]
+    threshold = float(np.nextafter(strangers.score[first_below], np.inf))
     return IdentificationPoint(max_fpir=fpir, set_by=OWN, threshold=threshold)
 
 

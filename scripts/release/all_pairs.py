@@ -9,16 +9,15 @@ import numpy.typing as npt
 
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
-from facepairs.evaluation.fitting import threshold_grid
+from facepairs.evaluation.fitting import rate_rows, threshold_grid
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import SEED, measured_rates
+from facepairs.evaluation.metrics.intervals import accepted_at, falling_intervals, squares_at
 from facepairs.support import console
-from facepairs.support.random_streams import Stream, raw_words, unit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 ROWS = 1024  # photos compared with all others at a time
-DRAWS = 200  # of people, for the intervals
+RARE = 0.01  # rates below it are of few pairs, of which every two people are told apart
 TARGETS = (0.1, 0.01, 0.001, 0.0001)
 
 
@@ -92,21 +91,22 @@ class AllPairs:
         genuine, owner, impostor, alike = self._scores
         grid = threshold_grid(genuine, impostor, wanted)
         people, number = np.unique(self.person, return_inverse=True)
-        drawn = np.ones((len(people), 1 + DRAWS))
-        for draw in range(DRAWS):
-            words = raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, len(people))
-            chosen = (unit(words) * len(people)).astype(np.int64)
-            drawn[:, 1 + draw] = np.bincount(chosen, minlength=len(people))
-        owner = np.searchsorted(people, owner)
-        pairs = np.maximum(1, np.bincount(owner, minlength=len(people)))
-        limit = np.minimum(1, MAX_PAIRS_PER_PERSON / pairs)
-        fnmr = 1 - _accepted(genuine, drawn[owner] * limit[owner][:, None], grid)
-        counts = self._count_accepted(drawn[number].astype(np.float32), grid)
-        fmr, alike_fmr = (count[:, 1:] / count[:, :1] for count in counts)
-        in_cluster = np.zeros((len(people), int(self.cluster.max()) + 1))
-        in_cluster[number, self.cluster] = 1
-        alike_people = int((np.triu(in_cluster @ in_cluster.T, 1) > 0).sum())
-        several = len(np.unique(owner))
+        all_columns = []
+        for kind, scores in enumerate((impostor, alike)):
+            rates = accepted_at(_places(scores, grid), None, len(grid)) / len(scores)
+            events, pairs, shared, trials = self._count_by_person(number, grid, kind, rates)
+            of = len(scores)
+            ends = falling_intervals(rates, events, pairs, of, shared / of**2, trials)
+            all_columns.append(rate_rows(rates, *ends))
+        owners, owner = np.unique(np.searchsorted(people, owner), return_inverse=True)
+        pairs = np.bincount(owner).astype(np.float64)
+        weight = np.minimum(1, MAX_PAIRS_PER_PERSON / pairs)
+        places = owner * (len(grid) + 1) + _places(genuine, grid)
+        accepted = _by_row(places, len(owners), len(grid)) * weight[:, None]
+        of = float((pairs * weight).sum())
+        rates = accepted.sum(axis=0) / of
+        nothing = np.zeros(len(grid))
+        low, high = falling_intervals(rates, accepted, pairs * weight, of, nothing, len(owners))
         return ErrorTable(
             measured_on=measured_on,
             people=len(people),
@@ -114,40 +114,64 @@ class AllPairs:
             impostor_pairs=len(impostor),
             lookalike_pairs=len(alike),
             thresholds=tuple(grid.tolist()),
-            fmr=measured_rates(fmr, len(impostor), len(people) * (len(people) - 1) // 2),
-            lookalike_fmr=measured_rates(alike_fmr, len(alike), alike_people),
-            fnmr=measured_rates(fnmr, round(limit[owner].sum()), several),
+            fmr=all_columns[0],
+            lookalike_fmr=all_columns[1],
+            fnmr=rate_rows(1 - rates, 1 - high, 1 - low),
         )
 
-    def _count_accepted(
-        self, weight: npt.NDArray[np.float32], grid: Floats
-    ) -> tuple[Floats, Floats]:
-        """Count impostor pairs and look-alikes accepted at -infinity and at every threshold.
+    def _count_by_person(
+        self, number: Ints, grid: Floats, kind: int, rates: Floats
+    ) -> tuple[Floats, Floats, Floats, int]:
+        """Count pairs of strangers by person.
 
         Args:
-            weight: float32[N, W], how often a photo counts; a pair counts as their product.
+            number: int64[N], the person of each photo, from 0.
             grid: Thresholds.
+            kind: 0 for all impostor pairs, 1 for look-alikes.
+            rates: The share of them that is accepted at each threshold.
 
         Returns:
-            float64[W, 1 + thresholds], twice.
+            float64[people, thresholds], pairs accepted; float64[people], all pairs; float64
+            [thresholds], the sum over two people of the square of their accepted pairs, where these
+            are few (elsewhere 0, which widens intervals); how many two people have pairs.
         """
-        counts = np.zeros((2, weight.shape[1], 1 + len(grid)))
+        people, width = int(number.max()) + 1, len(grid) + 1
+        counts = np.zeros(people * width, np.int64)
+        there = np.zeros((people, people), np.bool_)
+        first_rare = int(np.searchsorted(-rates, -RARE))
+        keys, places = [], []
         progress = console.progress("comparing all pairs")
-        for start, score, impostor, alike in self._blocks():
-            rows, others = weight[start : start + len(score)], weight[start:]
-            for kind, members in enumerate((impostor, alike)):
-                scores = np.where(members, score, -2)
-                for place, threshold in enumerate((-1.5, *grid)):
-                    accepted = (scores >= threshold).astype(np.float32)
-                    products = (rows * (accepted @ others)).sum(axis=0, dtype=np.float64)
-                    counts[kind, :, place] += products
+        for start, score, *kinds in self._blocks():
+            rows, columns = np.nonzero(kinds[kind])
+            place = _places(score[rows, columns].astype(np.float64), grid)
+            one, other = number[start + rows], number[start + columns]
+            for side in (one, other):
+                counts += np.bincount(side * width + place, minlength=len(counts))
+            there[np.minimum(one, other), np.maximum(one, other)] = True
+            rare = place > first_rare
+            lowest, highest = np.minimum(one, other)[rare], np.maximum(one, other)[rare]
+            keys.append(lowest * people + highest)
+            places.append(place[rare])
             progress(start + len(score), len(self.person))
-        return counts[0], counts[1]
+        shared = np.zeros(len(grid))
+        cell = np.unique(np.concatenate(keys), return_inverse=True)[1]
+        if len(cell):
+            shared[first_rare:] = squares_at(cell, np.concatenate(places), len(grid))[first_rare:]
+        table = counts.reshape(people, width)
+        return _from_counts(table), table.sum(axis=1).astype(np.float64), shared, int(there.sum())
 
 
-def _accepted(score: Floats, weight: Floats, grid: Floats) -> Floats:
-    """Return the share of weighted pairs accepted: float64[P], [P, W] → [W, thresholds]."""
-    order = np.argsort(score)
-    below = np.concatenate([np.zeros((1, weight.shape[1])), np.cumsum(weight[order], axis=0)])
-    rejected = below[np.searchsorted(score[order], grid)]
-    return 1 - (rejected / below[-1]).T
+def _places(score: Floats, grid: Floats) -> Ints:
+    """Return at how many of the first thresholds each score is accepted."""
+    return np.searchsorted(grid, score, side="right")
+
+
+def _by_row(places: Ints, rows: int, thresholds: int) -> Floats:
+    """Return how many pairs of each row are accepted at each threshold."""
+    table = np.bincount(places, minlength=rows * (thresholds + 1)).reshape(rows, -1)
+    return _from_counts(table)
+
+
+def _from_counts(table: Ints) -> Floats:
+    """Return the sums of what comes after each column but the last."""
+    return table[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:].astype(np.float64)

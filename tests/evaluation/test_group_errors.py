@@ -8,24 +8,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny.bundles import error_table
 
-from facepairs.evaluation.grouping import Cells, agreement, measure_grouping
+from facepairs.evaluation.grouping import Cells, _figures, agreement, measure_grouping
 from facepairs.evaluation.pair_scores import FaceHeap
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=40)
 
 
-@given(labels, st.integers(0, 99))
-def test_pairs_count_as_often_as_their_people_are_drawn(rows, seed):
+@given(labels)
+def test_pairs_are_counted_by_person(rows):
     cells = Cells.of(*np.array(rows).T)
-    drawn = np.random.default_rng(seed).integers(0, 3, cells.people).astype(np.float64)
     faces = np.repeat(np.stack([cells.person, cells.group]), cells.count.astype(int), axis=1).T
-    wanted = np.zeros(4)
+    wanted = np.zeros((4, cells.people))
+    shared = np.zeros((cells.people, cells.people, cells.group.max() + 1))
     for (a, at), (b, other) in combinations(faces.tolist(), 2):
-        weight = drawn[a] if a == b else drawn[a] * drawn[b]
-        wanted += weight * np.array(
-            [a == b, a == b and at == other, a != b, a != b and at == other]
-        )
-    assert cells.pairs(drawn) == pytest.approx(tuple(wanted))
+        kinds = [a == b, a == b and at == other, a != b, a != b and at == other]
+        for person in {a, b}:
+            wanted[:, person] += kinds
+        if kinds[3]:
+            shared[min(a, b), max(a, b), at] += 1
+    np.testing.assert_allclose(cells.pairs, wanted)
+    assert cells.shared() == pytest.approx((shared**2).sum())
+
+
+@given(labels)
+def test_figures_without_a_person_are_those_of_the_others(rows):
+    person, group = np.array(rows).T
+    for name, (_, without) in _figures(Cells.of(person, group)).items():
+        for number, one in enumerate(np.unique(person)):
+            others = person != one
+            if others.any():
+                wanted = _figures(Cells.of(person[others], group[others]))[name][0]
+                assert without[number] == pytest.approx(float(wanted), abs=1e-9, nan_ok=True)
 
 
 def test_strangers_who_are_joined_are_counted_at_every_cut():

@@ -9,7 +9,6 @@ from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs.errors import NotEnough
-from facepairs.evaluation import identification
 from facepairs.evaluation.identification import (
     GALLERY,
     OWN,
@@ -122,7 +121,6 @@ def test_what_the_data_do_not_support_has_a_reason() -> None:
 def test_the_command_measures_drawn_people(
     faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identification, "DRAWS", 20)
     bundle = tiny_bundle(tmp_path / "a", **AMONG_LOOKALIKES).folder
     words = ("evaluate", bundle, faces, "--identification")
     page = tmp_path / "report.html"

@@ -134,11 +134,7 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
     grid = np.unique(np.append(np.nextafter(impostor[ranks], np.inf), threshold))
     place = np.searchsorted(grid, score, side="right")
     _, low, high = pairs.rates_at(~genuine, place, len(grid))
-    stricter, laxer = np.flatnonzero(high >= far), np.flatnonzero(low <= far)
-    ends = (
-        grid[stricter[-1] + 1] if stricter[-1:].size and stricter[-1] + 1 < len(grid) else np.inf,
-        grid[laxer[0] - 1] if laxer[0] else -np.inf,
-    )
+    ends = thresholds_around(grid, low, high, far)
     accepted = score >= threshold
     rates = [float(accepted[members].mean()) for members in (genuine, ~genuine)]
     sides = []
@@ -153,3 +149,18 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
         )
         sides.append(influence)
     return Estimate(rates[0], sides[0], sides[1], 1 / pairs.trials(genuine))
+
+
+def thresholds_around(grid: Floats, low: Floats, high: Floats, target: float) -> Interval:
+    """Return the strictest and the laxest threshold whose rate may be a target; perhaps infinite.
+
+    Args:
+        grid: float64[T], rising thresholds.
+        low: float64[T], lower ends of the intervals of the rate at each threshold, not rising.
+        high: float64[T], their upper ends, not rising.
+        target: The rate.
+    """
+    ends = np.concatenate([[-np.inf], grid, [np.inf]])
+    stricter = int((high >= target).sum()) + 1
+    laxer = int((low > target).sum())
+    return float(ends[stricter]), float(ends[laxer])

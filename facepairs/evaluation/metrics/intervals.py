@@ -36,7 +36,6 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
-from facepairs.support.random_streams import Stream, raw_words, unit
 
 LEVEL = 0.975  # of each end
 LARGEST_LEVERAGE = 0.5  # one of two people
@@ -281,15 +280,43 @@ class PeopleOfPairs:
         # Sums over cells of the squared influence, (accepted - rate * pairs) / of.
         cell, in_two = np.unique(cell[two], return_inverse=True)[1], place[two]
         sizes = np.bincount(cell).astype(np.float64)
-        order = np.lexsort((-in_two, cell))
-        begins = np.cumsum(sizes) - sizes
-        rank = np.arange(len(order)) - np.repeat(begins, sizes.astype(np.int64))
-        squared = accepted_at(in_two[order], 2 * rank + 1, thresholds)
         mixed = accepted_at(in_two, sizes[cell], thresholds)
+        squared = squares_at(cell, in_two, thresholds)
         shared = (squared - 2 * rates * mixed + rates**2 * (sizes**2).sum()) / of**2
-        sums = (accepted - rates * all_pairs[:, None]) / of
-        spread = spread_over_people(sums, all_pairs / of, np.maximum(0, shared))
-        return rates, *_falling(*rate_intervals(rates, spread, 1 / self.trials(members)))
+        trials = self.trials(members)
+        return rates, *falling_intervals(rates, accepted, all_pairs, of, shared, trials)
+
+
+def falling_intervals(
+    rates: Floats, events: Floats, all_pairs: Floats, of: float, shared: Floats, trials: int
+) -> tuple[Floats, Floats]:
+    """Return both ends of the intervals of rates at T rising thresholds; they do not rise.
+
+    Args:
+        rates: float64[T], not rising.
+        events: float64[people, T], events of each person; a pair of two people counts for both.
+        all_pairs: float64[people], pairs of each person, likewise.
+        of: Number of pairs.
+        shared: float64[T], as for `spread_over_people`.
+        trials: Number of independent trials.
+    """
+    sums = (events - rates * all_pairs[:, None]) / of
+    spread = spread_over_people(sums, all_pairs / of, np.maximum(0, shared))
+    return _falling(*rate_intervals(rates, spread, 1 / trials))
+
+
+def squares_at(cell: Ints, place: Ints, thresholds: int) -> Floats:
+    """Return the sum over cells of the squared number of pairs accepted at each threshold.
+
+    Args:
+        cell: int64[P], the cell of each pair, from 0.
+        place: int64[P], as for `PeopleOfPairs.rates_at`.
+        thresholds: How many there are.
+    """
+    order = np.lexsort((-place, cell))
+    sizes = np.bincount(cell)
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return accepted_at(place[order], 2 * rank + 1, thresholds)  # 1 + 3 + 5 + … are squares
 
 
 def accepted_at(place: Ints, weight: Floats | Ints | None, thresholds: int) -> Floats:
@@ -306,43 +333,3 @@ def _from_end(counts: npt.NDArray[np.generic]) -> Floats:
 def _falling(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Move ends outwards until none rises with the threshold."""
     return np.minimum.accumulate(low), np.maximum.accumulate(high[::-1])[::-1]
-
-
-SEED = 0
-DRAWS = 1_000
-TAILS = (2.5, 97.5)  # percent
-
-
-def draw_people(people: int, draw: int) -> Floats:
-    """Return float64[people], how often each is drawn, with replacement; the same every time."""
-    words = raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, people)
-    drawn = (unit(words) * people).astype(np.int64)
-    return np.bincount(drawn, minlength=people).astype(np.float64)
-
-
-def wider(interval: Interval, draws: npt.ArrayLike) -> Interval:
-    """Widen an interval, where it is narrower, to the middle 95 % of draws that are not NaN."""
-    values = np.asarray(draws, np.float64)
-    values = values[~np.isnan(values)]
-    if not values.size:
-        return interval
-    low, high = np.percentile(values, TAILS)
-    return min(interval[0], float(low)), max(interval[1], float(high))
-
-
-def measured_rates(
-    shares: Floats, pairs: int, independent: int
-) -> tuple[tuple[float, float, float], ...]:
-    """Return the rate at each threshold and both ends of its interval.
-
-    Args:
-        shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
-        pairs: Number of pairs.
-        independent: The same, where pairs of the same two people count once.
-    """
-    rows = []
-    for share, *draws in shares.T:
-        count = pairs if 0 < share < 1 else independent
-        ends = wider(clopper_pearson(round(share * count), count), draws)
-        rows.append((round(float(share), 8), round(ends[0], 8), round(ends[1], 8)))
-    return tuple(rows)
