@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from facepairs.evaluation.calibrate import calibrate
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
-    from facepairs.gallery.group import group
-    from facepairs.gallery.grouping import Groups
+    from facepairs.grouping.group import group
+    from facepairs.grouping.groups import Groups
     from facepairs.models.losses import EmbeddingLoss
     from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
@@ -79,7 +79,7 @@ _MODULES = {
     "EmbeddingLoss": "facepairs.models.losses",
     "Evaluation": "facepairs.evaluation.evaluate",
     "Gallery": "facepairs.gallery.gallery",
-    "Groups": "facepairs.gallery.grouping",
+    "Groups": "facepairs.grouping.groups",
     "PairMetrics": "facepairs.training.pairs_dataset",
     "Run": "facepairs.training.run_folder",
     "TrainConfig": "facepairs.config",
@@ -89,7 +89,7 @@ _MODULES = {
     "calibrate": "facepairs.evaluation.calibrate",
     "crossval": "facepairs.training.view2.crossval",
     "evaluate": "facepairs.evaluation.evaluate",
-    "group": "facepairs.gallery.group",
+    "group": "facepairs.grouping.group",
     "load_keras": "facepairs.training.keras_models",
     "pairs_dataset": "facepairs.training.pairs_dataset",
     "showing": "facepairs.support.console",

@@ -1,4 +1,4 @@
-"""`facepairs group`: a heap of photos, sorted by people."""
+"""`facepairs group`: a collection of photos, sorted by people."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,25 +10,25 @@ from facepairs.cli.shared.output import log, log_first, print_result
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from facepairs.gallery.grouping import Groups
+    from facepairs.grouping.groups import Groups
 
 EXAMPLE = """\b
 Examples:
-  facepairs group holidays/ people
-  facepairs group holidays/ people --gallery known.gallery
-  facepairs group holidays/ people --precision 0.999 --labels labels.csv
+  facepairs group holidays/ --out people
+  facepairs group holidays/ --out people --gallery known.gallery
+  facepairs group holidays/ --out people --precision 0.999 --labels labels.csv
 """
-SCHEMA = 1
+SCHEMA = 2
 
 
 def group(
-    heap: Annotated[Path, Argument(help="Folder of photos, in any folders below it.")],
+    photos: Annotated[Path, Argument(help="Folder of photos, in any folders below it.")],
     out: Annotated[
         Path,
-        Argument(help="Folder to write: person_0001/photo.jpg."),
+        Option(help="Folder to write: person_0001/photo.jpg."),
     ],
     precision: Annotated[
-        float, Option(help="Share of joined pairs of faces that shall show one person.")
+        float, Option(help="Share of joined pairs of faces that should show one person.")
     ] = 0.99,
     bundle: Bundle = "default",
     gallery: Annotated[
@@ -41,30 +41,36 @@ def group(
     copy: Annotated[bool, Option("--copy", help="Copy photos instead of linking them.")] = False,
     json: Json = False,
 ) -> None:
-    """Sort a heap of photos by people, with errors that are known.
+    """Sort photos by people, with errors that are known.
 
     All faces of all photos are found and grouped. The folder that is written is one of
     Person_Name/photo.jpg, which train, calibrate, evaluate and gallery add take; photos are hard
-    links where possible, and nothing in the heap changes. Faces that are not the most prominent of
-    their photo are cut out. People who are there once and photos without a face lie in _apart,
-    faces.csv lists every face, and people.html is a page to look through. How many strangers are
-    joined by mistake was measured, so the result says how many pairs and people are expected to be
-    wrong.
+    links where possible, and nothing among the photos changes. Faces that are not the most
+    prominent of their photo are cut out. People who are there once, faces that are too unclear and
+    photos without a face lie in _apart, faces.csv lists every face, and people.html is a page to
+    look through. How many strangers are joined by mistake was measured, so the result says how many
+    pairs and people are expected to be wrong.
 
-    Grouping again into the same folder keeps its people, adds new photos to them, and makes the
-    corrections of its corrections.csv (correction,person,to: merge, split or name), which the page
-    helps to write; they move to corrected.csv. With --labels, the most prominent face of a photo
-    counts, and intervals of 95 % over people are printed.
+    Put right what is wrong in a file manager: rename a folder to give a name, move photos to the
+    person whom they show, to a new folder or to _apart, join folders, delete what you do not want.
+    Then run the same command again, with more photos or not: it reads the folder, and keeps what
+    you did. With --labels, the most prominent face of a photo counts, and intervals of 95 % over
+    people are printed.
     """
     import msgspec
 
     from facepairs.evaluation.grouping import agreement, read_labels
-    from facepairs.gallery.group import group as group_heap
-    from facepairs.gallery.heap import find_photos
+    from facepairs.grouping.collection import count_reasons, find_photos
+    from facepairs.grouping.group import group as group_photos
 
-    known = read_labels(labels, find_photos(heap)) if labels else {}
-    groups = group_heap(heap, out, bundle, precision=precision, gallery=gallery, copy=copy)
-    log_first([f"unusable: {why}" for why in groups.unusable.values()])
+    known = read_labels(labels, find_photos(photos)[0]) if labels else {}
+    groups = group_photos(photos, out, bundle, precision=precision, gallery=gallery, copy=copy)
+    log_first(
+        [
+            f"not used: {counted(len(names), 'photo')}: {reason}; the first one is {names[0]}"
+            for reason, names in count_reasons(groups.unusable)
+        ]
+    )
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
     rows = _rows(groups)
     if known:
@@ -72,16 +78,25 @@ def group(
         rows += agreed.rows()
         values["agreement"] = msgspec.to_builtins(agreed)
     print_result(json, values, rows)
-    log(f"written: {out}")
+    log(f"written: {out}; look at {out / 'people.html'}")
 
 
 def _rows(groups: "Groups") -> list[tuple[str, str]]:
     people = groups.people
     faces = counted(sum(map(len, people.values())), "face")
-    single = f"{counted(len(groups.single), 'face')} of people who are there once"
-    without = f"{counted(len(groups.without_face), 'photo')} without a face"
-    return [
-        ("people", f"{len(people):,}, with {faces}"),
-        ("apart", f"{single}, {without}"),
-        ("expected errors", groups.expected.describe()),
+    apart = [
+        f"{counted(len(groups.single), 'face')} of people who are there once",
+        f"{len(groups.uncertain):,} too small, blurred, turned or cut off to be grouped",
+        f"{counted(len(groups.without_face), 'photo')} without a face",
     ]
+    if groups.nobody:
+        apart.append(f"{counted(len(groups.nobody), 'face')} put apart by hand")
+    rows = [("people", f"{len(people):,}, with {faces}"), ("apart", ", ".join(apart))]
+    others = [counted(number, kind) for kind, number in groups.collection.passed_over.items()]
+    if groups.collection.copies:
+        others.append(counted(len(groups.collection.copies), "copy", "copies") + " of photos")
+    if groups.unusable:
+        others.append(f"{counted(len(groups.unusable), 'photo')} that cannot be used")
+    if others:
+        rows.append(("passed over", ", ".join(others)))
+    return [*rows, ("expected errors", groups.expected.describe())]

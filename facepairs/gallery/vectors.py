@@ -38,6 +38,11 @@ class Vectors:
         """The names, by the number that `best` uses."""
         return list(self._numbers)
 
+    def rows(self) -> tuple[ScoreArray, list[str]]:
+        """Return all embeddings, float32[N, width], and whose each is."""
+        count, people = self._count, self.people
+        return self._matrix[:count], [people[number] for number in self._person_of[:count]]
+
     def photos_of(self, number: int) -> int:
         """Return the number of photos of a person."""
         return int(np.count_nonzero(self._person_of[: self._count] == number))

@@ -15,6 +15,7 @@ References:
     Digital Signal Processing 10, 2000: scores are normalised by those with a cohort.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,19 +86,31 @@ class Merges:
         other: int64[M], the group that it adds to it.
         height: float64[M], the distance between the two, raised where few pairs support it; see
             `average_linkage`.
-        pairs: int64[M], pairs of faces that each merge joins.
     """
 
     groups: int
     one: Ints
     other: Ints
     height: Floats
-    pairs: Ints
 
-    def linked_pairs(self, cuts: npt.ArrayLike) -> Ints:
-        """Return how many pairs of faces were joined up to each height."""
-        total = np.concatenate([[0], np.cumsum(self.pairs)])
-        linked: Ints = total[np.searchsorted(self.height, cuts, side="right")]
+    def linked_pairs(self, cuts: npt.ArrayLike, faces: Ints, known: Ints) -> Ints:
+        """Return how many pairs of faces were joined up to each height.
+
+        Pairs of known faces do not count.
+
+        Args:
+            cuts: [C] heights.
+            faces: int64[groups], faces of each group before the first merge.
+            known: int64[groups], further faces whose person is certain.
+        """
+        own, certain = faces.tolist(), known.tolist()
+        joined = [0]
+        for one, other in zip(self.one.tolist(), self.other.tolist(), strict=True):
+            sides = own[one] * (own[other] + certain[other]) + certain[one] * own[other]
+            joined.append(joined[-1] + sides)
+            own[one] += own[other]
+            certain[one] += certain[other]
+        linked: Ints = np.array(joined)[np.searchsorted(self.height, cuts, side="right")]
         return linked
 
     def labels(self, cut: float) -> Ints:
@@ -116,14 +129,19 @@ class _Linkage:
     """The groups that can still merge."""
 
     def __init__(
-        self, embeddings: ScoreArray, bias: ScoreArray, start: Ints, owner: Ints, apart: Ints
+        self,
+        embeddings: ScoreArray,
+        bias: ScoreArray,
+        start: Ints,
+        owned: npt.NDArray[np.bool_],
+        apart: Ints,
     ) -> None:
-        groups = len(owner)
+        groups = owned.shape[1]
         self.total = np.zeros((groups, embeddings.shape[1]), np.float32)
         np.add.at(self.total, start, embeddings)
         self.bias = np.bincount(start, bias, groups).astype(np.float32)
         self.size = np.bincount(start, minlength=groups)
-        self.owner, self.apart = owner.copy(), apart.copy()
+        self.owned, self.apart = owned, apart.copy()
         self.active = np.ones(groups, np.bool_)
         self.nearest = np.zeros(groups, np.int64)
         self.distance = np.full(groups, np.inf)
@@ -149,8 +167,8 @@ class _Linkage:
 
     def _forbid(self, score: ScoreArray, active: Ints, rows: Ints) -> None:
         score[np.arange(len(rows)), rows] = NEVER
-        owned = self.owner[active] >= 0
-        score[np.ix_(owned[rows], owned)] = NEVER
+        for owned in self.owned[:, active]:
+            score[np.ix_(owned[rows], owned)] = NEVER
         row_of, column_of = (np.full(len(self.active), -1) for _ in range(2))
         row_of[active[rows]], column_of[active] = np.arange(len(rows)), np.arange(len(active))
         one, other = np.concatenate([self.apart, self.apart[:, ::-1]]).T
@@ -162,7 +180,7 @@ class _Linkage:
         self.total[one] += self.total[other]
         self.bias[one] += self.bias[other]
         self.size[one] += self.size[other]
-        self.owner[one] = np.maximum(self.owner[one], self.owner[other])
+        self.owned[:, one] |= self.owned[:, other]
         self.active[other] = False
         into = np.arange(len(self.active))
         into[other] = one
@@ -173,7 +191,7 @@ def average_linkage(
     embeddings: ScoreArray,
     most: float,
     start: npt.ArrayLike | None = None,
-    fixed: npt.ArrayLike = (),
+    fixed: Sequence[npt.ArrayLike] = (),
     apart: npt.ArrayLike = (),
     evidence: float = EVIDENCE,
     cohort: ScoreArray | None = None,
@@ -189,7 +207,7 @@ def average_linkage(
         most: The largest distance at which groups are merged.
         start: int[N], the group of each face before the first merge, numbered from 0; by default
             each face is a group of its own.
-        fixed: int[F], groups of `start` that never merge with each other.
+        fixed: Sets of groups of `start`, int[F] each; those of one set never merge with each other.
         apart: int[P, 2], further pairs of such groups.
         evidence: How much the height of few pairs is raised; with 0 it is the distance.
         cohort: As for `crowd_bias`, whose sum for two faces is taken from their distance.
@@ -200,11 +218,11 @@ def average_linkage(
     """
     first = np.arange(len(embeddings)) if start is None else np.asarray(start, np.int64)
     groups = int(first.max(initial=-1)) + 1
-    owner = np.full(groups, -1, np.int64)
-    members = np.asarray(fixed, np.int64)
-    owner[members] = members
+    owned = np.zeros((len(fixed), groups), np.bool_)
+    for one_set, members in zip(owned, fixed, strict=True):
+        one_set[np.asarray(members, np.int64)] = True
     pairs = np.asarray(apart, np.int64).reshape(-1, 2)
-    linkage = _Linkage(embeddings, crowd_bias(embeddings, cohort), first, owner, pairs)
+    linkage = _Linkage(embeddings, crowd_bias(embeddings, cohort), first, owned, pairs)
     found: list[tuple[npt.NDArray[Any], ...]] = []
     stale = np.arange(groups)
     while len(stale) > 1 or found:
@@ -228,7 +246,7 @@ def average_linkage(
     one, other, distance, joined = map(np.concatenate, zip(*found, strict=True))
     height = _confirmed(one, other, distance * (1 + evidence / np.sqrt(joined)))
     order = height.argsort(kind="stable")
-    return Merges(groups, one[order], other[order], height[order], joined[order])
+    return Merges(groups, one[order], other[order], height[order])
 
 
 def _confirmed(one: Ints, other: Ints, height: Floats) -> Floats:

@@ -29,7 +29,8 @@ def test_is_scipys_average_linkage(seed, count, cut):
     tree = linkage(pdist(rows.astype(np.float64), "cosine"), "average")
     label = merges.labels(cut)
     assert same(label, fcluster(tree, cut, "distance"))
-    assert merges.linked_pairs(cut) == ((label[:, None] == label).sum() - count) // 2
+    pairs = ((label[:, None] == label).sum() - count) // 2
+    assert merges.linked_pairs(cut, np.ones(count, np.int64), np.zeros(count, np.int64)) == pairs
 
 
 def test_without_a_cohort_or_faces_there_is_no_bias():
@@ -43,7 +44,8 @@ def slow_linkage(distance, most, start, fixed, apart):
     """Average linkage by definition: the nearest allowed pair of groups, again and again."""
     members = [np.flatnonzero(start == group).tolist() for group in range(start.max() + 1)]
     parts = [{group} for group in range(len(members))]
-    refused = [*({a, b} for a in fixed for b in fixed if a != b), *map(set, apart.tolist())]
+    within = [{a, b} for one_set in fixed for a in one_set for b in one_set if a != b]
+    refused = [*within, *map(set, apart.tolist())]
     while True:
         found = [
             (distance[np.ix_(members[i], members[j])].mean(), i, j)
@@ -68,7 +70,7 @@ def test_groups_that_are_given_stay_and_what_is_apart_never_meets(seed, members)
     random = np.random.default_rng(seed)
     rows = unit_rows(seed, 24, 6)
     start = np.unique([0, 0, 1, 0, *range(4, 24)], return_inverse=True)[1]
-    fixed = random.choice(start.max() + 1, 3, replace=False)
+    fixed = [random.choice(start.max() + 1, 3, replace=False) for _ in range(2)]
     apart = np.array([[4, 5], [6, 7]])
     cohort = None if members is None else unit_rows(seed + 99, members, 6)
     merges = average_linkage(rows, 0.3, start, fixed, apart, evidence=0, cohort=cohort)
@@ -93,6 +95,13 @@ def test_few_pairs_must_be_nearer_and_a_later_merge_confirms_them():
     merges = average_linkage(unit_rows(0, 200), 0.5)
     plain = average_linkage(unit_rows(0, 200), 0.5, evidence=0)
     raised = {(a, b): h for a, b, h in zip(merges.one, merges.other, merges.height, strict=True)}
-    for a, b, h, pairs in zip(plain.one, plain.other, plain.height, plain.pairs, strict=True):
-        assert h <= raised[a, b] <= h * (1 + 0.3 / pairs**0.5) + 1e-12
+    for a, b, h in zip(plain.one, plain.other, plain.height, strict=True):
+        assert h <= raised[a, b] <= h * 1.3 + 1e-12
+    assert raised != {(a, b): h for a, b, h in zip(plain.one, plain.other, plain.height)}
     assert (np.diff(merges.height) >= 0).all()
+
+
+def test_pairs_with_known_faces_count_and_pairs_of_known_faces_do_not():
+    merges = average_linkage(np.repeat(unit_rows(0, 2), 3, axis=0), 0.01, np.arange(6))
+    faces, known = np.array([1, 1, 0, 1, 1, 1]), np.array([0, 0, 2, 0, 0, 0])
+    assert merges.linked_pairs(0.01, faces, known) == (1 + 2 * 2) + 3

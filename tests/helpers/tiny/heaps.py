@@ -1,12 +1,13 @@
-"""Heaps of faces that are only embeddings, and errors for them."""
+"""Collections of faces that are only embeddings, and errors for them."""
 
+import hashlib
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from facepairs.bundles.rates import ErrorTable, GroupErrors
-from facepairs.gallery.heap import Heap, HeapFace
+from facepairs.grouping.collection import Collection, CollectionFace
 from tiny.bundles import error_table
 
 CUTS = (0.05, 0.1, 0.2, 0.4)
@@ -27,8 +28,8 @@ def grouping_errors(
 
 def heap_of(
     person: list[int], photo: list[str] | None = None, noise: float = 0.05, seed: int = 0
-) -> Heap:
-    """A heap of one face a photo, `0.jpg` and so on, unless photos are named."""
+) -> Collection:
+    """A collection of one face a photo, `0.jpg` and so on, unless photos are named."""
     random = np.random.default_rng(seed)
     centres = np.random.default_rng(1).normal(size=(100, 64))
     rows = centres[person] + noise * random.normal(size=(len(person), 64))
@@ -38,6 +39,7 @@ def heap_of(
     faces = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        faces.append(HeapFace(name, (10 * seen[name], 0, 8), seen[name]))
-    photos = tuple(sorted(set(names)))
-    return Heap(Path("heap"), photos, tuple(faces), rows.astype(np.float32), {})
+        sha256 = hashlib.sha256(name.encode()).hexdigest()
+        faces.append(CollectionFace(name, sha256, (10 * seen[name], 0, 8), seen[name]))
+    photos = {face.photo: face.sha256 for face in faces}
+    return Collection(Path("heap"), photos, tuple(faces), rows.astype(np.float32))

@@ -1,14 +1,17 @@
-"""Group the faces of a heap by people, with errors that are known.
+"""Group the faces of a collection by people, with errors that are known.
 
-Strangers multiply with the square of a heap's size. How many of their pairs end up in one group was
-measured of the model, so the height up to which faces are grouped follows from the heap itself:
-from how many pairs of strangers it may hold, and how many pairs of faces a height would join.
+Strangers multiply with the square of a collection's size. How many of their pairs end up in one
+group was measured of the model, so the height up to which faces are grouped follows from the
+collection itself: from how many pairs of strangers it may hold, and how many pairs of faces a
+height would join.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import nsmallest
 from itertools import combinations, count, groupby
 from typing import Any
 
@@ -18,43 +21,52 @@ import numpy.typing as npt
 
 from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
 from facepairs.errors import NotEnough
-from facepairs.gallery.heap import NO_FACE, Heap, HeapFace
-from facepairs.support.words import printable
-from facepairs.verification.linkage import Merges, average_linkage
+from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
+from facepairs.verification.linkage import EVIDENCE, Merges, average_linkage, crowd_bias
 from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99
 NEW_PERSON = "person_{:04d}"
+UNNAMED = re.compile(r"person_(\d{4,})")
 ROWS = 4096  # faces compared with all people at a time
 # Faces of one photo are alike: of 1,726 such pairs of LFW .8 % are within a distance of .06, and of
 # random strangers .02 %. So they are apart, unless two are so near that the photo is a collage.
 COLLAGE_FMR = 1e-5
-# In a large heap more of the wrong pairs meet in one group, so fewer groups are mixed per pair of
-# groups: in parts of LFW from 200 photos to all 13,233, and at cuts from .06 to .09, their share
-# falls with the number of people to the power of .22 to .33.
+# In a large collection more of the wrong pairs meet in one group, so fewer groups are mixed per
+# pair of groups: in parts of LFW from 200 photos to all 13,233, and at cuts from .06 to .09, their
+# share falls with the number of people to the power of .22 to .33.
 MIXED_FALLS = 0.3
 SUGGESTED = 100  # pairs of people
 FEW_FACES = 20  # of which more than half may well show one person
-Box = tuple[int, int, int]
-FaceKey = tuple[str, Box]
-"""The photo, as it is printed, and the box of a face."""
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """What is known of faces before they are grouped: earlier groups, and corrections of them.
+class Settled:
+    """What is settled of a collection's faces before they are grouped.
 
     Attributes:
-        person: Name of the person of a face.
-        refused: People that a face does not show.
-        corrections: The content of the file of corrections that are made here; None without one.
+        person: Name of the person of a face, by the number of the face.
+        nobody: Faces that are no person's.
+        names: Further names that were given before, and are not given again.
     """
 
-    person: dict[FaceKey, str] = field(default_factory=dict)
-    refused: dict[FaceKey, frozenset[str]] = field(default_factory=dict)
-    corrections: bytes | None = None
+    person: Mapping[int, str] = field(default_factory=dict)
+    nobody: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
+
+
+class KnownFaces(msgspec.Struct, frozen=True):
+    """Faces of known people outside of the collection, such as those of a gallery.
+
+    Attributes:
+        embeddings: float32[K, D], rows of length 1.
+        person: Name of the person of each.
+    """
+
+    embeddings: ScoreArray
+    person: tuple[str, ...] = ()
 
 
 class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +80,8 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
         mixed_people: Groups that are expected to hold more than one person.
         cut: The height up to which faces were grouped.
         measured_on: The photos that this was measured on, in words.
-        is_valid: Whether faces of this heap differ as those did; else these figures mean nothing.
+        is_valid: Whether faces of this collection differ as those did; else these figures mean
+            nothing.
     """
 
     precision: float
@@ -110,24 +123,24 @@ class SimilarPeople(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The people of a heap.
+    """The people of a collection.
 
     Attributes:
-        heap: Its photos and faces.
+        collection: Its photos and faces.
         person: Name of the person of each face; "" for a face without a group.
         certainty: float64[faces], the silhouette from -1 to 1: how much nearer a face is to its own
             group than to the nearest other person; NaN without a group.
         expected: The errors to expect.
         similar: Pairs of people who may be one, the most similar first.
-        refused: For each face, the people that it was said not to show.
+        nobody: Faces that were put apart by hand.
     """
 
-    heap: Heap
+    collection: Collection
     person: tuple[str, ...]
     certainty: Floats
     expected: ExpectedErrors
     similar: tuple[SimilarPeople, ...] = ()
-    refused: tuple[frozenset[str], ...] = ()
+    nobody: frozenset[int] = frozenset()
 
     @cached_property
     def people(self) -> dict[str, list[int]]:
@@ -138,56 +151,58 @@ class Groups:
                 found[self.person[face]].append(face)
         return dict(sorted(found.items()))
 
-    def renamed(self, names: dict[str, str]) -> "Groups":
-        """Return groups with other names of people; those that get the same name become one."""
-        person = tuple(names.get(name, name) for name in self.person)
-        similar: dict[tuple[str, str], float] = {}
-        for pair in self.similar:
-            one, other = sorted(names.get(name, name) for name in (pair.one, pair.other))
-            if one != other:
-                similar.setdefault((one, other), pair.height)
-        return replace(
-            self,
-            person=person,
-            certainty=certainties(self.heap.embeddings, person),
-            similar=tuple(SimilarPeople(*pair, height) for pair, height in similar.items()),
-            refused=tuple(frozenset(names.get(one, one) for one in each) for each in self.refused),
-        )
-
     @property
-    def faces(self) -> tuple[HeapFace, ...]:
-        """All faces of the heap."""
-        return self.heap.faces
+    def faces(self) -> tuple[CollectionFace, ...]:
+        """All faces of the collection."""
+        return self.collection.faces
 
     @property
     def of_photo(self) -> dict[str, str]:
         """The person of each photo's most prominent face; the photo itself without a group."""
         first = zip(self.faces, self.person, strict=True)
         named = {face.photo: name for face, name in first if face.number == 1 and name}
-        return {photo: named.get(photo, f"/{photo}") for photo in self.heap.photos}
+        copies = self.collection.copies
+        photos = {photo: photo for photo in self.collection.photos} | copies
+        return {photo: named.get(first, f"/{first}") for photo, first in photos.items()}
+
+    @cached_property
+    def single(self) -> list[int]:
+        """The clear faces of people who are there once."""
+        return [face for face in self._without_person if not self.faces[face].doubt]
+
+    @cached_property
+    def uncertain(self) -> list[int]:
+        """The faces that are too unclear to be grouped."""
+        return [face for face in self._without_person if self.faces[face].doubt]
 
     @property
-    def single(self) -> list[int]:
-        """The faces of people with one photo."""
-        return [face for face, name in enumerate(self.person) if not name]
+    def _without_person(self) -> Iterator[int]:
+        named = enumerate(self.person)
+        return (face for face, name in named if not name and face not in self.nobody)
 
     @property
     def without_face(self) -> list[str]:
         """The photos without a face."""
-        return [photo for photo, problem in self.heap.problems.items() if problem == NO_FACE]
+        problems = self.collection.problems.items()
+        return [photo for photo, problem in problems if problem == NO_FACE]
 
     @property
     def unusable(self) -> dict[str, str]:
         """What is wrong with photos that cannot be used, by photo."""
-        return {photo: why for photo, why in self.heap.problems.items() if why != NO_FACE}
+        problems = self.collection.problems.items()
+        return {photo: why for photo, why in problems if why != NO_FACE}
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict."""
         return {
-            "photos": len(self.heap.photos),
+            "photos": len(self.collection.photos),
+            "copies": len(self.collection.copies),
+            "passed_over": self.collection.passed_over,
             "faces": len(self.faces),
             "people": {name: len(faces) for name, faces in self.people.items()},
             "single_faces": len(self.single),
+            "uncertain_faces": len(self.uncertain),
+            "put_apart_by_hand": len(self.nobody),
             "photos_without_face": len(self.without_face),
             "unusable": self.unusable,
             "expected": msgspec.to_builtins(self.expected),
@@ -196,86 +211,120 @@ class Groups:
 
 
 def group_faces(
-    heap: Heap,
+    collection: Collection,
     errors: ErrorTable,
     precision: float = PRECISION,
-    earlier: Earlier | None = None,
+    settled: Settled | None = None,
     cohort: ScoreArray | None = None,
+    known: KnownFaces | None = None,
 ) -> Groups:
-    """Group the faces of a heap.
+    """Group the faces of a collection.
+
+    Unclear faces stay alone, unless their person is settled.
 
     Args:
-        heap: The faces.
+        collection: The faces.
         errors: What was measured of the model, with its grouping.
         precision: As for `group`.
-        earlier: Faces that are grouped already: they stay together, and apart from each other.
+        settled: Faces whose people stay together, and apart from each other; and faces left out.
         cohort: The model's, see `verification.linkage`.
+        known: People by whom groups are named. One who is nobody yet may get one of these names.
 
     Raises:
         NotEnough: The model was measured on too few pairs for this precision.
     """
     assert errors.grouping is not None
-    earlier = earlier or Earlier()
-    keys = [(printable(face.photo), face.box) for face in heap.faces]
-    known = sorted({earlier.person[key] for key in keys if key in earlier.person})
-    number = {name: at for at, name in enumerate(known)}
-    start = np.array([number.get(earlier.person.get(key, ""), -1) for key in keys], np.int64)
+    settled = settled or Settled()
+    known = known or KnownFaces(collection.embeddings[:0])
+    faces = collection.faces
+    grouped = np.array(
+        [
+            face in settled.person or not (faces[face].doubt or face in settled.nobody)
+            for face in range(len(faces))
+        ],
+        np.bool_,
+    )
+    rows = np.flatnonzero(grouped)
+    own = [settled.person.get(face, "") for face in rows.tolist()]
+    people = sorted({*own, *known.person} - {""})
+    number = {name: at for at, name in enumerate(people)}
+    start = np.array([number.get(name, -1) for name in (*own, *known.person)], np.int64)
     free = start < 0
-    start[free] = len(known) + np.arange(free.sum())
-    refused = tuple(earlier.refused.get(key, frozenset()) for key in keys)
-    apart = [
-        (start[face], number[name])
-        for face, names in enumerate(refused)
-        for name in names
-        if name in number
-    ]
+    start[free] = len(people) + np.arange(free.sum())
+    in_folder = [number[name] for name in {*own} - {""}]
+    named = [at for name, at in number.items() if not UNNAMED.fullmatch(name)]
     collage = 1 - errors.threshold_for(COLLAGE_FMR)
-    apart += [(start[one], start[other]) for one, other in _of_one_photo(heap, collage)]
-    apart = [(one, other) for one, other in apart if one != other]
-    most = errors.grouping.cuts[-1]
-    merges = average_linkage(heap.embeddings, most, start, range(len(known)), apart, cohort=cohort)
-    expected = choose_cut(errors.grouping, merges, start, precision, errors.measured_on)
+    of_row = dict(zip(rows.tolist(), start.tolist(), strict=False))
+    pairs = _of_one_photo(collection, grouped, collage)
+    apart = [(of_row[one], of_row[other]) for one, other in pairs]
+    merges = average_linkage(
+        np.concatenate([collection.embeddings[rows], known.embeddings]),
+        errors.grouping.cuts[-1],
+        start,
+        (in_folder, named),
+        [(one, other) for one, other in apart if one != other],
+        cohort=cohort,
+    )
+    counts = [
+        np.bincount(part, minlength=merges.groups)
+        for part in (start[: len(rows)], start[len(rows) :])
+    ]
+    expected = choose_cut(errors.grouping, merges, counts, precision, errors.measured_on)
     label = merges.labels(expected.cut)
-    names = dict(zip(label[: len(known)].tolist(), known, strict=True))
-    taken = frozenset().union(earlier.person.values(), *earlier.refused.values())
-    person = _names(label[start], names, taken)
+    names = dict(zip(label[in_folder].tolist(), (people[at] for at in in_folder), strict=True))
+    names |= {int(label[at]): people[at] for at in named}
+    taken = {*people, *settled.names}
+    person = np.full(len(faces), "", object)
+    person[rows] = _names(label[start[: len(rows)]], names, taken)
+    result = tuple(person.tolist())
     return Groups(
-        heap=heap,
-        person=person,
-        certainty=certainties(heap.embeddings, person),
+        collection=collection,
+        person=result,
+        certainty=certainties(collection.embeddings, result),
         expected=expected,
-        similar=_similar(merges, expected.cut, start, person),
-        refused=refused,
+        similar=similar_people(collection, result, errors.grouping.cuts[-1], cohort),
+        nobody=settled.nobody,
     )
 
 
-def _of_one_photo(heap: Heap, collage: float) -> Iterator[tuple[int, int]]:
+def _of_one_photo(
+    collection: Collection, grouped: npt.NDArray[np.bool_], collage: float
+) -> Iterator[tuple[int, int]]:
     """Yield pairs of faces that are on one photo, unless two of that photo are nearer than this."""
-    for _, faces in groupby(range(len(heap.faces)), lambda face: heap.faces[face].photo):
+    rows = np.flatnonzero(grouped).tolist()
+    for _, faces in groupby(rows, lambda face: collection.faces[face].photo):
         pairs = list(combinations(faces, 2))
-        distances = (1 - heap.embeddings[one] @ heap.embeddings[other] for one, other in pairs)
+        embeddings = collection.embeddings
+        distances = (1 - embeddings[one] @ embeddings[other] for one, other in pairs)
         if min(distances, default=0) > collage:
             yield from pairs
 
 
 def choose_cut(
-    errors: GroupErrors, merges: Merges, start: Ints, precision: float, measured_on: str
+    errors: GroupErrors,
+    merges: Merges,
+    counts: Sequence[Ints],
+    precision: float,
+    measured_on: str,
 ) -> ExpectedErrors:
     """Choose the largest height at which the expected precision is kept.
 
     Args:
         errors: What was measured of the model.
         merges: Of the faces.
-        start: int64[faces], the groups before the first merge.
+        counts: The faces in each group before the first merge, and the known faces in it: int64
+            [groups] each. Pairs of a face with a known one count, pairs of known ones do not.
         precision: As for `group`.
         measured_on: As for `group_faces`.
 
     Raises:
         NotEnough: No height keeps it, by the pairs that were measured.
     """
-    faces, sizes = len(start), np.bincount(start)
-    pairs = faces * (faces - 1) / 2
-    joined = merges.linked_pairs(errors.cuts) + int((sizes * (sizes - 1) // 2).sum())
+    faces, known = (int(count.sum()) for count in counts)
+    pairs = faces * (faces - 1) / 2 + faces * known
+    own, certain = counts
+    at_start = int((own * (own - 1) // 2 + own * certain).sum())
+    joined = merges.linked_pairs(errors.cuts, own, certain) + at_start
     least = smallest_fmr(errors.people_pairs)
     rate = np.maximum([row[0] for row in errors.linked], least)
     share = np.minimum(1, rate * pairs / np.maximum(1, joined))
@@ -309,16 +358,16 @@ def choose_cut(
     )
 
 
-def _names(label: Ints, known: dict[int, str], taken: frozenset[str]) -> tuple[str, ...]:
+def _names(label: Ints, known: dict[int, str], taken: set[str]) -> list[str]:
     """Return the person of each face: an earlier name, a new one, or "" for a face alone."""
     size = np.bincount(label)
     names = dict(known)
-    numbers = (NEW_PERSON.format(number) for number in count(1))
-    free = (name for name in numbers if name not in taken)
+    numbers = [int(found[1]) for name in taken if (found := UNNAMED.fullmatch(name))]
+    new = map(NEW_PERSON.format, count(max(numbers, default=0) + 1))
     for group in np.argsort(-size, kind="stable").tolist():  # the largest first
         if size[group] > 1 and group not in names:
-            names[group] = next(free)
-    return tuple(names.get(group, "") for group in label.tolist())
+            names[group] = next(new)
+    return [names.get(group, "") for group in label.tolist()]
 
 
 def certainties(embeddings: ScoreArray, person: tuple[str, ...]) -> Floats:
@@ -353,18 +402,39 @@ def certainties(embeddings: ScoreArray, person: tuple[str, ...]) -> Floats:
     return result
 
 
-def _similar(
-    merges: Merges, cut: float, start: Ints, person: tuple[str, ...]
+def similar_people(
+    collection: Collection, person: Sequence[str], most: float, cohort: ScoreArray | None = None
 ) -> tuple[SimilarPeople, ...]:
-    """Return pairs of people that a larger height would join first."""
-    names = {group: name for group, name in zip(start.tolist(), person, strict=True) if name}
-    found: dict[tuple[str, str], float] = {}
-    begin = int(np.searchsorted(merges.height, cut, side="right"))
-    rest = (column[begin:].tolist() for column in (merges.one, merges.other, merges.height))
-    for one, other, height in zip(*rest, strict=True):
-        pair = sorted((names.get(one, ""), names.get(other, "")))
-        if pair[0] and pair[0] != pair[1]:
-            found.setdefault((pair[0], pair[1]), height)
-        if len(found) == SUGGESTED:
-            break
-    return tuple(SimilarPeople(*pair, height) for pair, height in found.items())
+    """Return pairs of people who may be one, the most similar first.
+
+    People who are on one photo together are left out.
+
+    Args:
+        collection: The faces.
+        person: The name of the person of each, "" without one.
+        most: The largest height at which two people are proposed.
+        cohort: The model's, see `verification.linkage`.
+    """
+    faces = np.flatnonzero([bool(name) for name in person])
+    names, number = np.unique(np.array(person, object)[faces].astype(str), return_inverse=True)
+    size = np.bincount(number, minlength=len(names))
+    mean = np.zeros((len(names), collection.embeddings.shape[1]), np.float32)
+    np.add.at(mean, number, collection.embeddings[faces])
+    mean /= np.maximum(size, 1)[:, None]
+    bias = np.bincount(number, crowd_bias(collection.embeddings[faces], cohort), len(names)) / size
+    on_photo: dict[str, set[int]] = defaultdict(set)
+    for face, one in zip(faces.tolist(), number.tolist(), strict=True):
+        on_photo[collection.faces[face].sha256].add(one)
+    together = {pair for people in on_photo.values() for pair in combinations(sorted(people), 2)}
+    found: list[tuple[float, int, int]] = []
+    for begin in range(0, len(names), ROWS):
+        part = slice(begin, begin + ROWS)
+        distance = 1 - mean[part] @ mean.T - bias[part, None] - bias
+        height = distance * (1 + EVIDENCE / np.sqrt(size[part, None] * size))
+        rows, columns = np.nonzero(height <= most)
+        later = columns > rows + begin
+        pairs = zip(rows[later].tolist(), columns[later].tolist(), strict=True)
+        found += [(float(height[row, other]), begin + row, other) for row, other in pairs]
+        found = nsmallest(SUGGESTED + len(together), found)
+    kept = [pair for pair in found if pair[1:] not in together][:SUGGESTED]
+    return tuple(SimilarPeople(str(names[a]), str(names[b]), height) for height, a, b in kept)

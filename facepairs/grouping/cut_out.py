@@ -1,0 +1,80 @@
+"""Cut a face out of a photo, so that a search for faces in the picture finds this one alone."""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from facepairs.errors import BadImage
+from facepairs.faces.align import box_of
+from facepairs.faces.detector import find_faces
+from facepairs.faces.photo_record import large_enough
+from facepairs.grouping.collection import Box
+from facepairs.images.decode import upright
+from facepairs.images.photo import open_photo
+from facepairs.images.problem import ImageProblem
+
+SIDES = (2.6, 2.2, 1.8, 1.5, 1.25)  # of a picture, in sides of its face
+PICTURE_SIDE = 1.6  # where nobody looks for faces again
+NEAR = 0.3  # distance of the face that is found from the one that is meant, in sides
+
+
+def cut_out(photo: Path, box: Box, is_searched: bool = True) -> Image.Image:
+    """Return a square picture of one face; what lies beyond the photo is grey.
+
+    It is the widest in which the face is found, and no other one.
+
+    Args:
+        photo: The file.
+        box: The face: left, top and side in pixels of the upright photo.
+        is_searched: Look for faces in the picture; else it has a usual size.
+
+    Raises:
+        BadImage: The photo cannot be read, or no longer has this place.
+    """
+    sides = SIDES if is_searched else ()
+    with upright(open_photo(photo)) as (picture, _):
+        pictures = (_square(picture, photo, box, side) for side in sides)
+        alone = (one for one in pictures if _shows_alone(one, box[2]))
+        return next(alone, None) or _square(picture, photo, box, PICTURE_SIDE)
+
+
+def face_picture(photo: Path, box: Box, side_px: int) -> Image.Image:
+    """Return a small picture of a face for people to look at; arguments and errors as `cut_out`."""
+    with upright(open_photo(photo), PICTURE_SIDE * box[2] / side_px) as (picture, divisor):
+        left, top, side = (round(value / divisor) for value in box)
+        square = _square(picture, photo, (left, top, max(1, side)), PICTURE_SIDE)
+        return square.resize((side_px, side_px))
+
+
+def _square(picture: Image.Image, photo: Path, box: Box, sides: float) -> Image.Image:
+    """Return the square around a face, so many of its sides wide."""
+    left, top, side = box
+    if left >= picture.width or top >= picture.height:
+        raise BadImage(f"{photo}: is smaller than before; group again")
+    margin = round(side * (sides - 1) / 2)
+    left, top, side = left - margin, top - margin, side + 2 * margin
+    inside = picture.crop(
+        (
+            max(0, left),
+            max(0, top),
+            min(picture.width, left + side),
+            min(picture.height, top + side),
+        )
+    )
+    square = Image.new("RGB", (side, side), (127, 127, 127))
+    square.paste(inside, (max(0, -left), max(0, -top)))
+    return square
+
+
+def _shows_alone(picture: Image.Image, side_px: int) -> bool:
+    """Return whether the face in the middle is found, and no other one."""
+    try:
+        found = large_enough(find_faces(picture))
+    except ImageProblem:  # nearly black
+        return False
+    if len(found) != 1:
+        return False
+    left, top, side = box_of(found[0])
+    offset = np.array([left, top]) + side / 2 - picture.width / 2
+    return bool(np.abs(offset).max() <= NEAR * side_px)

@@ -1,0 +1,77 @@
+"""The list of faces in a folder of people, `faces.csv`: what the last run of `group` left there."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from facepairs.data.pairs import csv_rows
+from facepairs.errors import BadData
+from facepairs.grouping.collection import Box
+
+FACES = "faces.csv"
+COLUMNS = ("photo", "sha256", "box", "person", "certainty", "note", "file", "file_sha256")
+NOBODY = "nobody"  # put apart, or deleted from the folder, by hand
+NO_LONGER = "name no longer used"
+SAME_PLACE = 0.5  # of the sides of two boxes of one face that versions of the detector found
+
+
+class FaceRow(NamedTuple):
+    """A row of the list; one without a box is a photo without a usable face, or a name.
+
+    Attributes:
+        photo: Path of the photo below the collection.
+        sha256: Of the photo's file.
+        box: Left, top and side of the face in pixels of the upright photo.
+        person: Whose face it is; "" for nobody's.
+        certainty: The silhouette, from -1 to 1.
+        note: NOBODY, NO_LONGER, why the face is uncertain, or what is wrong with the photo.
+        file: Its place in the folder; "" where it has none.
+        file_sha256: Of that file.
+    """
+
+    photo: str = ""
+    sha256: str = ""
+    box: str = ""
+    person: str = ""
+    certainty: str = ""
+    note: str = ""
+    file: str = ""
+    file_sha256: str = ""
+
+    def is_at(self, box: Box) -> bool:
+        """Return whether a face that was found now is this one."""
+        if not self.box:
+            return False
+        left, top, side = map(int, self.box.split())
+        across, down = (
+            min(a + side, b + box[2]) - max(a, b) for a, b in ((left, box[0]), (top, box[1]))
+        )
+        return min(across, down) >= SAME_PLACE * max(side, box[2])
+
+
+def read_list(folder: Path) -> list[FaceRow]:
+    """Return the rows of the list in a folder.
+
+    Raises:
+        BadData: There is none, or it is no such list.
+    """
+    rows = []
+    for line, cells in csv_rows(folder / FACES, COLUMNS):
+        row = FaceRow(*(cells[name] for name in COLUMNS))
+        numbers = row.box.split()
+        if numbers and not (len(numbers) == 3 and all(n.lstrip("-").isdigit() for n in numbers)):
+            raise BadData(
+                f"{folder / FACES}: line {line}: box {row.box!r} is not left, top and side; choose "
+                "another output"
+            )
+        rows.append(row)
+    return rows
+
+
+def write_list(path: Path, rows: Iterable[FaceRow]) -> None:
+    """Write a list; bytes of names that are not UTF-8 are escaped."""
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(COLUMNS)
+        writer.writerows(rows)

@@ -1,0 +1,373 @@
+"""The folder is the truth: what a person did in a file manager stays, whatever was done."""
+
+import csv
+import hashlib
+import os
+import shutil
+from collections import Counter
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from tiny.heaps import grouping_errors
+
+from facepairs.errors import BadData
+from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
+from facepairs.grouping.folder import PeopleFolder, check_people_folder, read_people_folder
+from facepairs.grouping.groups import group_faces
+from facepairs.grouping.write import write_people_folder
+
+ERRORS = grouping_errors()
+CENTRES = np.random.default_rng(1).normal(size=(9, 64))
+# Whom the faces of each photo show; the faces of person 9 are unclear, photo h has none.
+PHOTOS = {
+    "a/1": [0], "a/2": [0], "a/3": [0], "b1": [1], "b2": [1], "c1": [2],
+    "d1": [3, 1], "d2": [3, 0, 9], "h": [],
+}  # fmt: skip
+LATER = {"e1": [0], "e2": [4], "e3": [4, 2]}
+
+
+def collection_of(root: Path, photos: dict[str, list[int]]) -> Collection:
+    """Photos of noise, and faces that were found in them."""
+    faces, rows = [], []
+    contents = {}
+    for name, people in photos.items():
+        path = root / f"{name}.png"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            noise = np.random.default_rng(list(name.encode())).integers(0, 255, (24, 60, 3))
+            Image.fromarray(noise.astype(np.uint8)).save(path)
+        contents[f"{name}.png"] = sha256 = digest(path)
+        for number, person in enumerate(people):
+            doubt = "small" if person == 9 else ""
+            box = (20 * number, 4, 16)
+            faces.append(CollectionFace(f"{name}.png", sha256, box, number + 1, doubt))
+            random = np.random.default_rng(len(name) * 100 + ord(name[-1]) + 7 * number)
+            rows.append(CENTRES[person % 9] + 0.05 * random.normal(size=64))
+    rows = np.array(rows, np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    problems = {f"{name}.png": NO_FACE for name, people in photos.items() if not people}
+    return Collection(root, contents, tuple(faces), rows, problems)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def sort(collection: Collection, out: Path) -> None:
+    """Group and write, as `group` does once faces are found."""
+    before = PeopleFolder()
+    if (out / "faces.csv").exists():
+        collection, before = read_people_folder(out, collection, None)
+    groups = group_faces(collection, ERRORS, 0.9, before.settled)
+    write_people_folder(groups, out, before)
+
+
+def contents(out: Path) -> dict[str, str]:
+    """The content of each file, without the list and the page."""
+    return {
+        path.relative_to(out).as_posix(): digest(path)
+        for path in out.rglob("*")
+        if path.is_file() and path.parent != out
+    }
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    with open(out / "faces.csv", newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def people_of(out: Path) -> dict[str, Counter]:
+    """The contents in each person's folder."""
+    found: dict[str, Counter] = {}
+    for path, sha256 in contents(out).items():
+        if not path.startswith("_apart/"):
+            found.setdefault(path.split("/")[0], Counter())[sha256] += 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """A collection of nine photos, and the folder of its people."""
+    root = tmp_path_factory.mktemp("start")
+    sort(collection_of(root / "photos", PHOTOS), root / "people")
+    return root
+
+
+@pytest.fixture
+def at_work(start, tmp_path):
+    """A copy that a test may change: the collection and the folder."""
+    shutil.copytree(start / "people", tmp_path / "people")
+    shutil.copytree(start / "photos", tmp_path / "photos")
+    return collection_of(tmp_path / "photos", PHOTOS), tmp_path / "people"
+
+
+def test_a_collection_becomes_a_folder(start):
+    assert sorted(contents(start / "people")) == [
+        "_apart/no_face/h.png",
+        "_apart/one_photo/c1.png",
+        "_apart/uncertain/d2_face3.jpg",
+        *("person_0001/1.png", "person_0001/2.png", "person_0001/3.png"),
+        "person_0001/d2_face2.jpg",
+        *("person_0002/b1.png", "person_0002/b2.png", "person_0002/d1_face2.jpg"),
+        *("person_0003/d1.png", "person_0003/d2.png"),
+    ]
+    rows = {(row["photo"], row["box"]): row for row in rows_of(start / "people")}
+    assert len(rows) == 12
+    assert rows["d2.png", "40 4 16"]["note"] == "uncertain: small"
+    cut = rows["d2.png", "20 4 16"]
+    assert (cut["person"], cut["file"]) == ("person_0001", "person_0001/d2_face2.jpg")
+    assert cut["file_sha256"] == digest(start / "people" / cut["file"]) != cut["sha256"]
+
+
+def test_a_run_without_changes_changes_nothing(at_work):
+    collection, out = at_work
+    before, rows = contents(out), rows_of(out)
+    sort(collection, out)
+    assert contents(out) == before
+    assert rows_of(out) == rows
+
+
+def test_what_was_put_right_stays_and_new_photos_join(at_work):
+    collection, out = at_work
+    (out / "person_0001").rename(out / "Anna")
+    (out / "Bob").mkdir()
+    (out / "person_0002" / "b2.png").rename(out / "Bob" / "renamed.png")
+    (out / "person_0002" / "d1_face2.jpg").rename(out / "person_0003" / "d1_face2.jpg")
+    (out / "Anna" / "3.png").unlink()
+    (out / "person_0002" / "b1.png").rename(out / "_apart" / "b1.png")
+    shutil.copy(out / "Anna" / "1.png", out / "Anna" / "1 (copy).png")
+    (out / "Anna" / "notes.txt").write_text("mine")
+    by_hand = contents(out)
+    sort(collection, out)
+    assert contents(out) == by_hand
+    rows = {(row["photo"], row["box"]): row for row in rows_of(out)}
+    assert rows["a/3.png", "0 4 16"]["note"] == rows["b1.png", "0 4 16"]["note"] == "nobody"
+    assert rows["d1.png", "20 4 16"]["person"] == "person_0003"
+    sort(collection_of(collection.root, PHOTOS | LATER), out)
+    now = contents(out)
+    assert by_hand.items() - now.items() == {
+        ("_apart/one_photo/c1.png", by_hand["_apart/one_photo/c1.png"])
+    }  # there are two now
+    new = {path for path in now if path not in by_hand}
+    assert new == {
+        *("Anna/e1.png", "person_0004/c1.png", "person_0004/e3_face2.jpg"),
+        *("person_0005/e2.png", "person_0005/e3.png"),
+    }
+
+
+def test_joined_folders_are_one_person_and_a_number_is_never_given_again(at_work):
+    collection, out = at_work
+    for path in list((out / "person_0003").iterdir()):
+        path.rename(out / "person_0001" / path.name)
+    (out / "person_0003").rmdir()
+    sort(collection, out)
+    assert sum(people_of(out)["person_0001"].values()) == 6
+    gone = [row for row in rows_of(out) if row["note"] == "name no longer used"]
+    assert [row["person"] for row in gone] == ["person_0003"]
+    sort(collection_of(collection.root, PHOTOS | LATER), out)
+    assert "person_0003" not in people_of(out)
+    assert {"person_0004", "person_0005"} <= people_of(out).keys()
+
+
+def test_a_deleted_person_does_not_come_back(at_work):
+    collection, out = at_work
+    shutil.rmtree(out / "person_0001")
+    shutil.rmtree(out / "_apart")
+    sort(collection, out)
+    sort(collection_of(collection.root, PHOTOS | LATER), out)
+    assert people_of(out).keys() == {"person_0002", "person_0003", "person_0004"}
+    assert {path for path in contents(out) if path.startswith("_apart")} == {
+        "_apart/one_photo/e1.png"
+    }  # as c1.png was deleted, face 2 of e3.png is alone, and its photo is sorted
+
+
+def test_a_photo_with_several_people_may_be_copied_to_each(at_work):
+    collection, out = at_work
+    (out / "person_0002" / "d1_face2.jpg").unlink()
+    shutil.copy(out / "person_0003" / "d1.png", out / "person_0002" / "both.png")
+    sort(collection, out)
+    rows = {row["box"]: row for row in rows_of(out) if row["photo"] == "d1.png"}
+    assert rows["0 4 16"]["person"] == "person_0003"
+    assert (rows["20 4 16"]["person"], rows["20 4 16"]["file"]) == (
+        "person_0002",
+        "person_0002/both.png",
+    )
+
+
+def test_of_several_faces_apart_the_most_alike_joins_a_person(at_work):
+    collection, out = at_work
+    collection = collection_of(collection.root, PHOTOS | {"f": [5, 6]})
+    sort(collection, out)
+    rows = np.array(collection.embeddings)
+    rows[-1] = rows[0]  # the second face of f.png is that of a/1.png
+    (out / "_apart" / "one_photo" / "f.png").rename(out / "person_0001" / "f.png")
+    sort(replace(collection, embeddings=rows), out)
+    found = {row["box"]: row["person"] for row in rows_of(out) if row["photo"] == "f.png"}
+    assert found == {"0 4 16": "", "20 4 16": "person_0001"}
+
+
+def test_one_face_in_two_folders_is_an_error_with_both_places(at_work):
+    collection, out = at_work
+    shutil.copy(out / "person_0001" / "1.png", out / "person_0002" / "1.png")
+    before = contents(out)
+    with pytest.raises(BadData) as error:
+        sort(collection, out)
+    assert str(out / "person_0001" / "1.png") in str(error.value)
+    assert str(out / "person_0002" / "1.png") in str(error.value)
+    assert contents(out) == before
+
+
+def test_a_moved_collection_is_recognised_by_content(at_work):
+    collection, out = at_work
+    (out / "person_0001").rename(out / "Anna")
+    by_hand = contents(out)
+    root = collection.root.with_name("elsewhere") / "deeper"
+    shutil.copytree(collection.root / "a", root / "other")
+    for path in collection.root.glob("*.png"):
+        shutil.copy(path, root)
+    photos = {name.replace("a/", "other/"): people for name, people in PHOTOS.items()}
+    moved = collection_of(root, photos)
+    sort(replace(moved, embeddings=collection.embeddings), out)
+    assert contents(out) == by_hand
+    assert {row["photo"] for row in rows_of(out) if row["person"] == "Anna"} == {
+        *(f"other/{number}.png" for number in (1, 2, 3)),
+        "d2.png",
+    }
+
+
+def test_what_is_known_of_photos_that_are_gone_is_kept(at_work):
+    collection, out = at_work
+    (out / "person_0003" / "d2.png").unlink()
+    (out / "person_0001" / "d2_face2.jpg").unlink()
+    (collection.root / "d2.png").unlink()
+    sort(collection_of(collection.root, {k: v for k, v in PHOTOS.items() if k != "d2"}), out)
+    sort(collection_of(collection.root, PHOTOS), out)  # it is there again
+    rows = [row for row in rows_of(out) if row["photo"] == "d2.png"]
+    assert [row["note"] for row in rows] == ["nobody", "nobody", "uncertain: small"]
+
+
+def test_changes_while_photos_are_grouped_are_not_lost(at_work):
+    collection, out = at_work
+    collection, before = read_people_folder(out, collection, None)
+    groups = group_faces(collection, ERRORS, 0.9, before.settled)
+    (out / "person_0001").rename(out / "Anna")
+    with pytest.raises(BadData):
+        write_people_folder(groups, out, before)
+    assert (out / "Anna" / "1.png").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs hard links")
+def test_photos_are_links_and_copies_if_asked_for(start, tmp_path):
+    collection = collection_of(start / "photos", PHOTOS)
+    assert (start / "people" / "person_0001" / "1.png").samefile(start / "photos" / "a" / "1.png")
+    groups = group_faces(collection, ERRORS, 0.9)
+    write_people_folder(groups, tmp_path / "people", copy=True)
+    copied = tmp_path / "people" / "person_0001" / "1.png"
+    assert not copied.samefile(start / "photos" / "a" / "1.png")
+    assert contents(tmp_path / "people").keys() == contents(start / "people").keys()
+
+
+def test_other_folders_are_refused(start, tmp_path):
+    photos = start / "photos"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.jpg").write_bytes(b"")
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "list").mkdir()
+    (tmp_path / "list" / "faces.csv").write_text("photo,box\na.jpg,1 2 3\n")
+    places = [tmp_path / name for name in ("other", "file", "list")]
+    for place in (*places, photos / "people", photos.parent, photos):
+        with pytest.raises(BadData):
+            check_people_folder(place, photos)
+    check_people_folder(start / "people", photos)
+    check_people_folder(tmp_path / "new", photos)
+
+
+class Hand:
+    """Does in a folder of people what a person does in a file manager."""
+
+    def __init__(self, out: Path, data: st.DataObject) -> None:
+        self.out, self.data, self.names = out, data, count()
+        self.deleted: set[str] = set()
+
+    def choose(self, paths: list[Path]) -> Path | None:
+        return self.data.draw(st.sampled_from(sorted(paths))) if paths else None
+
+    def folders(self) -> list[Path]:
+        return [path for path in self.out.iterdir() if path.is_dir() and path.name != "_apart"]
+
+    def act(self) -> None:
+        actions = (self.rename, self.join, self.move, self.set_apart, self.delete, self.copy)
+        self.data.draw(st.sampled_from(actions), label="action")()
+
+    def rename(self) -> None:
+        if folder := self.choose(self.folders()):
+            folder.rename(self.out / f"Name {next(self.names)}")
+
+    def join(self) -> None:
+        one, other = self.choose(self.folders()), self.choose(self.folders())
+        if one and other and one != other:
+            for path in list(other.iterdir()):
+                path.rename(one / f"{next(self.names)}_{path.name}")
+            other.rmdir()
+
+    def file(self, apart: bool = True) -> Path | None:
+        files = [path for path in self.out.rglob("*") if path.is_file() and path.parent != self.out]
+        return self.choose([path for path in files if apart or "_apart" not in path.parts])
+
+    def move(self) -> None:
+        if path := self.file():
+            new = self.out / f"New {next(self.names)}"
+            folder = self.data.draw(st.sampled_from(sorted([*self.folders(), new])))
+            folder.mkdir(exist_ok=True)
+            path.rename(folder / f"{next(self.names)}_{path.name}")
+
+    def set_apart(self) -> None:
+        if path := self.file(apart=False):
+            path.rename(self.out / "_apart" / f"{next(self.names)}_{path.name}")
+
+    def delete(self) -> None:
+        if path := self.file():
+            self.deleted.add(digest(path))
+            path.unlink()
+
+    def copy(self) -> None:
+        if path := self.file(apart=False):
+            shutil.copy(path, path.parent / f"{next(self.names)}_{path.name}")
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_after_any_changes_the_folder_holds_what_the_person_did(start, tmp_path_factory, data):
+    root = tmp_path_factory.mktemp("hand")
+    shutil.copytree(start / "photos", root / "photos")
+    shutil.copytree(start / "people", root / "people")
+    out, hand = root / "people", Hand(root / "people", data)
+    given_names: set[str] = set()
+    for photos in (PHOTOS, PHOTOS | LATER):
+        given_names |= people_of(out).keys()
+        for _ in range(data.draw(st.integers(1, 5))):
+            hand.act()
+        before = contents(out)
+        hand.deleted -= set(before.values())
+        collection = collection_of(root / "photos", photos)
+        sort(collection, out)
+        now = contents(out)
+        own = ("_apart/one_photo/", "_apart/uncertain/", "_apart/no_face/")
+        for path, sha256 in before.items():
+            assert now.get(path) == sha256 or path.startswith(own)
+        assert not hand.deleted & set(now.values())
+        new = people_of(out).keys() - {path.split("/")[0] for path in before}
+        assert not new & given_names
+        for row in rows_of(out):
+            assert not row["file"] or now[row["file"]] == row["file_sha256"]
+            assert (
+                not row["person"] or not row["file"] or (row["file"].split("/")[0] == row["person"])
+            )
+        sort(collection, out)
+        assert contents(out) == now

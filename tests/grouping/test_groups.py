@@ -1,0 +1,140 @@
+"""Groups of a collection's faces: which cut is chosen, what stays, what is told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny.heaps import CUTS, grouping_errors, heap_of
+
+from facepairs.errors import NotEnough
+from facepairs.grouping.groups import KnownFaces, Settled, certainties, group_faces
+
+ERRORS = grouping_errors()
+
+
+def test_people_are_groups_the_largest_first_and_a_face_alone_has_no_name():
+    groups = group_faces(heap_of([0, 1, 1, 1, 2, 0]), ERRORS)
+    assert groups.person == ("person_0002", *["person_0001"] * 3, "", "person_0002")
+    assert groups.single == [4]
+    assert np.isnan(groups.certainty[4])
+    assert (groups.certainty[[0, 1, 2, 3, 5]] > 0.8).all()
+
+
+def test_no_faces_at_all_are_no_groups():
+    groups = group_faces(heap_of([]), ERRORS)
+    assert groups.people == {}
+    assert groups.expected.joined_pairs == 0
+
+
+@pytest.mark.parametrize(
+    ("precision", "cut"), [(0.999999, CUTS[0]), (0.99, CUTS[1]), (0.98, CUTS[2]), (0.5, CUTS[3])]
+)
+def test_the_cut_follows_from_the_pairs_that_it_would_join(precision, cut):
+    heap = heap_of([number // 10 for number in range(100)], noise=0.001)  # 450 of 4,950 pairs
+    expected = group_faces(heap, ERRORS, precision).expected
+    share = dict(zip(CUTS, (3e-9, 1e-4, 1e-3, 1e-2), strict=True))[cut]
+    assert expected.cut == cut
+    assert expected.joined_pairs == 450
+    assert expected.wrong_pairs == pytest.approx(4950 * share)
+    assert expected.precision == pytest.approx(1 - 4950 * share / 450)
+    assert expected.precision_interval[0] <= expected.precision <= expected.precision_interval[1]
+
+
+def test_more_strangers_need_a_stricter_cut():
+    people = [0, 0, *range(1, 60)]
+    few = group_faces(heap_of(people[:10]), ERRORS, 0.9).expected
+    many = group_faces(heap_of(people), ERRORS, 0.9).expected
+    assert many.cut < few.cut
+
+
+def test_what_the_measured_pairs_do_not_support_is_refused():
+    with pytest.raises(NotEnough):
+        group_faces(heap_of([0, 0, *range(1, 90)]), grouping_errors(pairs=1_000))
+
+
+def test_settled_people_stay_and_new_faces_join_them():
+    heap = heap_of([0, 0, 1, 1, 0, 2, 2])
+    settled = Settled({0: "Ann", 1: "Bob", 2: "person_0007"}, names=frozenset({"person_0009"}))
+    groups = group_faces(heap, ERRORS, settled=settled)
+    assert groups.person[:4] == ("Ann", "Bob", "person_0007", "person_0007")
+    assert groups.person[4] in ("Ann", "Bob")
+    assert groups.person[5] == groups.person[6] == "person_0010"
+
+
+def test_nobodys_faces_and_unclear_ones_stay_alone_unless_they_are_settled():
+    heap = heap_of([0, 0, 0, 0, 0])
+    faces = [face._replace(doubt="small" if at > 1 else "") for at, face in enumerate(heap.faces)]
+    heap = replace(heap, faces=tuple(faces))
+    settled = Settled({2: "Ann"}, nobody=frozenset({1}))
+    groups = group_faces(heap, ERRORS, settled=settled)
+    assert groups.person == ("Ann", "", "Ann", "", "")
+    assert groups.uncertain == [3, 4]
+    assert groups.single == []
+    plain = groups.to_json()
+    assert plain["uncertain_faces"], plain["put_apart_by_hand"] == (2, 1)
+
+
+def test_faces_of_one_photo_are_two_people_unless_it_is_a_collage():
+    photos = ["a.jpg", "a.jpg", "b.jpg"]
+    alike = heap_of([0, 0, 1], photos, noise=0.5)
+    one, other = alike.embeddings[:2]
+    assert 1 - one @ other < CUTS[3]
+    free = group_faces(heap_of([0, 0, 1], ["a.jpg", "c.jpg", "b.jpg"], noise=0.5), ERRORS, 0.5)
+    assert free.person[0] == free.person[1] != ""
+    assert group_faces(alike, ERRORS, 0.5).person[:2] == ("", "")
+    collage = heap_of([0, 0, 1], photos, noise=0)
+    assert group_faces(collage, ERRORS, 0.5).person[:2] == ("person_0001", "person_0001")
+
+
+def test_similar_people_are_the_pairs_nearest_to_each_other():
+    near = heap_of([0, 0, 1, 1, 2, 2], ["a", "b", "c", "d", "c", "e"], noise=0)
+    rows = near.embeddings.copy()
+    rows[2:] += 2 * rows[0]  # the others are a little like the first one
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    settled = Settled(dict(enumerate("aabbcc")))
+    groups = group_faces(
+        replace(near, embeddings=rows), grouping_errors((0.0, 0.0, 0.0, 0.0)), settled=settled
+    )
+    found = {(pair.one, pair.other): pair.height for pair in groups.similar}
+    assert found.keys() == {("a", "b"), ("a", "c")}  # b and c are on one photo
+    height = (1 - rows[0] @ rows[2]) * (1 + 0.3 / 2)  # four pairs of faces
+    assert found["a", "b"] == pytest.approx(height, abs=1e-6)
+    assert [pair.height for pair in groups.similar] == sorted(found.values())
+
+
+def test_the_silhouette_is_scikit_learns():
+    from sklearn.metrics import silhouette_samples
+
+    heap = heap_of([0, 0, 1, 1, 1, 2, 2, 3], noise=0.7)
+    person = ("a", "a", "b", "b", "b", "c", "c", "d")
+    wanted = silhouette_samples(heap.embeddings, person, metric="cosine")
+    assert certainties(heap.embeddings, person) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_one_person_alone_has_certainties():
+    assert (certainties(heap_of([0, 0, 0]).embeddings, ("a", "a", "a")) > 0.9).all()
+
+
+def known_of(heap, **faces):
+    rows = [heap.embeddings[face] for face in faces.values()]
+    return KnownFaces(np.array(rows), tuple(faces))
+
+
+def test_known_people_name_groups_and_faces_alone_but_no_two_folders():
+    heap = heap_of([0, 0, 1, 1, 2, 3, 3, 4, 4], noise=0.01)
+    settled = Settled({0: "person_0001", 2: "Bea", 5: "person_0002", 6: "person_0003"})
+    known = known_of(heap, Ann=0, Bo=2, Cy=4, Di=5, Ed=7)
+    person = group_faces(heap, ERRORS, settled=settled, known=known).person
+    assert person[:5] == ("Ann", "Ann", "Bea", "Bea", "Cy")  # who has a name, keeps it
+    assert sorted(person[5:7]) in (["Di", "person_0002"], ["Di", "person_0003"])
+    assert person[7:] == ("Ed", "Ed")
+
+
+def test_pairs_with_known_faces_are_part_of_the_expected_errors():
+    heap = heap_of([number // 10 for number in range(100)], noise=0.001)
+    alone = group_faces(heap, ERRORS).expected
+    named = group_faces(heap, ERRORS, known=known_of(heap, Ann=0, Bo=10)).expected
+    assert (alone.joined_pairs, named.joined_pairs) == (450, 470)
+    assert alone.wrong_pairs == pytest.approx(4950 * 1e-4)
+    assert named.wrong_pairs == pytest.approx((4950 + 200) * 1e-4)
+    assert named.precision_interval[0] == pytest.approx(1 - 2 * named.wrong_pairs / 470)
