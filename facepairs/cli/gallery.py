@@ -1,4 +1,4 @@
-"""`facepairs gallery add | identify | list | remove`."""
+"""`facepairs gallery add | identify | list | rename | remove`."""
 
 import os
 import sys
@@ -98,6 +98,10 @@ def add(
             "--any-quality", help="Also take photos that are dark, blurred, small or from a side."
         ),
     ] = False,
+    unnamed: Annotated[
+        bool,
+        Option("--unnamed", help="Also take people whom group found and nobody has named."),
+    ] = False,
     encrypt: Annotated[
         bool, Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase.")
     ] = False,
@@ -106,14 +110,16 @@ def add(
     """Enrol people; the gallery is made if it is missing.
 
     Several photos, in different light and on different days, make errors rarer. A photo that is
-    enrolled already is skipped, so an interrupted run goes on when it is started again. Photos
-    without a usable face are listed, and the exit code is then 1.
+    enrolled already is skipped, so an interrupted run goes on when it is started again. Of a folder
+    that group wrote, people without a name (person_0004) are left out; one who was enrolled without
+    a name gets that of the folder. Photos without a usable face are listed, and the exit code is
+    then 1.
     """
     if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
         raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
     with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
         if name is None:
-            enrolment = known.add_folder(photos[0], forget_after, any_quality)
+            enrolment = known.add_folder(photos[0], forget_after, any_quality, unnamed)
         else:
             enrolment = known.add(name, photos, forget_after, any_quality)
         _print_enrolment(known, enrolment, json)
@@ -129,6 +135,12 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
         ("not enrolled", f"{len(enrolment.refused):,}"),
         ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
     ]
+    if enrolment.unnamed:
+        left_out = counted(enrolment.unnamed, "person", "people")
+        rows.append(
+            ("left out", f"{left_out} without a name; rename their folders, or give --unnamed")
+        )
+    rows += [("renamed", f"{old}: {new}") for old, new in enrolment.renamed.items()]
     values = {"gallery": gallery.place, "people": people, "photos": photos, "schema": SCHEMA}
     print_result(json, {**enrolment.to_json(), **values}, rows)
     raise typer.Exit(NEGATIVE if enrolment.refused else OK)
@@ -248,6 +260,23 @@ def list_people(gallery: Place, json: Json = False) -> None:
         ]  # fmt: skip
         print_rows([["name", "photos", "added", "forgotten"], *cells])
     raise typer.Exit(NEGATIVE if problems else OK)
+
+
+@app.command(epilog="Example: facepairs gallery rename known.gallery person_0004 Ann")
+def rename(
+    gallery: Place,
+    name: Annotated[str, Argument(metavar="OLD", help="Name of the person.")],
+    to: Annotated[str, Argument(metavar="NEW", help="The new name.")],
+    json: Json = False,
+) -> None:
+    """Give a person another name; somebody who has it already gets the photos, too."""
+    from facepairs.gallery.gallery import Gallery
+
+    with Gallery(gallery, write=True, passphrase=_ask(), create=False) as known:
+        renamed = known.rename(name, to)
+    values = {"name": to, "former": name, "photos": renamed, "gallery": known.place}
+    rows = [("renamed", f"{name}: {to}, {counted(renamed, 'photo')}")]
+    print_result(json, {**values, "schema": SCHEMA}, rows)
 
 
 @app.command(epilog="Example: facepairs gallery remove known.gallery Ann")

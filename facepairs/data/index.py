@@ -8,6 +8,7 @@ Memory: 80 bytes per image or person, plus its name.
 
 import hashlib
 import os
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
 APART = "_apart"  # the folder in which `group` leaves what is no person's
+UNNAMED = re.compile(r"person_(\d{4,})")  # whom `group` found, and nobody has named
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 SkipReason = Literal[

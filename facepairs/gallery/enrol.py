@@ -37,11 +37,15 @@ class Enrolment:
         enrolled: Number of photos that were added.
         known: Number of photos that were enrolled for the same person before.
         refused: Photos that cannot be used, or are enrolled for somebody else.
+        unnamed: Number of people who were left out, as nobody has named them.
+        renamed: Names of people that were changed, as their folders have another name.
     """
 
     enrolled: int = 0
     known: int = 0
     refused: list[Refused] = field(default_factory=list)
+    unnamed: int = 0
+    renamed: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict."""
@@ -145,7 +149,8 @@ def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
         enrolment.known += 1
         return
     error = (
-        f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
-        f"remove {owner} and enrol their other photos again"
+        f"{photo.photo}: this very photo is enrolled as {owner}; if that is another name of this "
+        f"person, rename them (gallery rename); if it does not show {owner}, remove {owner} and "
+        "enrol their other photos again"
     )
     enrolment.refused.append(Refused(photo.person, photo.photo, error))

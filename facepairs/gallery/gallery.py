@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from facepairs.bundles.measured import identification_point
-from facepairs.data.index import FaceIndex
+from facepairs.data.index import UNNAMED, FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.encryption import Passphrase
@@ -183,17 +183,21 @@ class Gallery:
         folder: Path | str,
         forget_after: float | None = None,
         any_quality: bool = False,
+        unnamed: bool = False,
     ) -> Enrolment:
         """Enrol everybody of a folder of `Person_Name/photo.jpg`.
 
-        Each batch of photos is on disk before the next one, and photos that are enrolled already
-        are skipped: after an interruption, call it again. Of several faces in a photo, the one that
-        fits the folder's other photos is enrolled.
+        People whom `group` found and nobody has named (`person_0004`) are left out. One who is
+        enrolled under such a name is renamed where that folder is gone and another one holds the
+        photos. Each batch of photos is on disk before the next one, and photos that are enrolled
+        already are skipped: after an interruption, call it again. Of several faces in a photo, the
+        one that fits the folder's other photos is enrolled.
 
         Args:
             folder: The folder.
             forget_after: As for `add`.
             any_quality: As for `add`.
+            unnamed: Enrol people without a name, too.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised.
@@ -208,8 +212,10 @@ class Gallery:
             Photo(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
-        enrolment, several = Enrolment(), list[str]()
-        self._enrol(photos, forget_after, any_quality, enrolment, several)
+        left_out = {name for name in names if UNNAMED.fullmatch(name) and not unnamed}
+        enrolment, several = Enrolment(unnamed=len(left_out)), list[str]()
+        named = [photo for photo in photos if photo.person not in left_out]
+        self._enrol(named, forget_after, any_quality, enrolment, several, frozenset(names))
         if several:
             images = np.flatnonzero(np.isin([photo.name for photo in photos], several))
             counts = np.ones(len(index), np.int64)
@@ -226,8 +232,12 @@ class Gallery:
         any_quality: bool,
         enrolment: Enrolment,
         several: list[str] | None = None,
+        people: frozenset[str] | None = None,
     ) -> Enrolment:
-        """Enrol photos; with `several`, put off those with several faces, and note their names."""
+        """Enrol photos; with `several`, put off those with several faces, and note their names.
+
+        With `people`, the names in a folder, unnamed people whose folder is gone are renamed.
+        """
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
         done, progress = 0, console.progress("enrolling photos")
@@ -235,7 +245,12 @@ class Gallery:
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:
-                    self._put([one for one in batch if not one.put_off], enrolment, forget_after)
+                    photos_read = [one for one in batch if not one.put_off]
+                    if people is not None:
+                        photos_read = [
+                            self._take_name(one, people, enrolment) for one in photos_read
+                        ]
+                    self._put(photos_read, enrolment, forget_after)
                 if several is not None:
                     several += [one.photo for one in batch if one.put_off]
                 done += len(batch)
@@ -244,6 +259,16 @@ class Gallery:
             if forget_after is not None:
                 self._vectors = None  # what is in memory does not expire
         return enrolment
+
+    def _take_name(
+        self, photo: ReadPhoto, people: frozenset[str], enrolment: Enrolment
+    ) -> ReadPhoto:
+        """Rename an unnamed owner of a photo whose folder has another name by now."""
+        owner = enrolment.renamed.get(photo.owner or "", photo.owner)
+        if owner and UNNAMED.fullmatch(owner) and owner not in people:
+            self.rename(owner, photo.person)
+            enrolment.renamed[owner] = owner = photo.person
+        return photo._replace(owner=owner)
 
     def _put(
         self, batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
@@ -369,9 +394,30 @@ class Gallery:
             removed = self.store.remove(clean_name(name))
             self._vectors = None  # to be read again
         if not removed:
-            listing = command_line("gallery", "list", self.place)
-            raise NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
+            raise self._nobody(name)
         return removed
+
+    def rename(self, old: str, new: str) -> int:
+        """Give a person another name; one who has that name already gets the photos, too.
+
+        Returns:
+            The number of photos that were renamed.
+
+        Raises:
+            BadConfig: The new name is no name.
+            NotEnrolled: Nobody has the old name.
+            BadData: The file cannot be written.
+        """
+        with self._lock:
+            renamed = self.store.rename(clean_name(old), clean_name(new))
+            self._vectors = None  # to be read again
+        if not renamed:
+            raise self._nobody(old)
+        return renamed
+
+    def _nobody(self, name: str) -> NotEnrolled:
+        listing = command_line("gallery", "list", self.place)
+        return NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
 
     def check(self) -> list[str]:
         """Return what is wrong: damage, or that others may read the file."""

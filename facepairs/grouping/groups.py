@@ -6,7 +6,6 @@ collection itself: from how many pairs of strangers it may hold, and how many pa
 height would join.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
+from facepairs.data.index import UNNAMED
 from facepairs.errors import NotEnough
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
 from facepairs.verification.linkage import EVIDENCE, Merges, average_linkage, crowd_bias
@@ -27,7 +27,6 @@ from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99
 NEW_PERSON = "person_{:04d}"
-UNNAMED = re.compile(r"person_(\d{4,})")
 ROWS = 4096  # faces compared with all people at a time
 # Faces of one photo are alike: of 1,726 such pairs of LFW .8 % are within a distance of .06, and of
 # random strangers .02 %. So they are apart, unless two are so near that the photo is a collage.

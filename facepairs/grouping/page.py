@@ -57,7 +57,7 @@ def render_page(
     order = np.argsort(groups.certainty, kind="stable")[:DOUBTED].tolist()
     doubted = [face for face in order if groups.certainty[face] < SURE]
     left = max(0, PICTURES - sum(map(len, shown.values())))
-    single = [face for face in groups.single if files[face]][:left]
+    single = groups.single[:left]
     compared = [face for faces in best.values() for face in faces]
     wanted = dict.fromkeys([*compared, *single, *(f for faces in shown.values() for f in faces)])
     found = _pictures(groups, wanted, pictures or {})

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.data.index import APART
+from facepairs.data.index import APART, UNNAMED
 from facepairs.errors import BadData
 from facepairs.grouping.collection import NO_FACE
 from facepairs.grouping.cut_out import cut_out
 from facepairs.grouping.faces_list import FACES, NO_LONGER, NOBODY, FaceRow, write_list
 from facepairs.grouping.folder import PAGE, PeopleFolder, folder_state
-from facepairs.grouping.groups import UNNAMED, Groups
+from facepairs.grouping.groups import Groups
 from facepairs.grouping.page import pictures_of, render_page
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder

@@ -16,14 +16,14 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from facepairs.gallery.grouping import Groups, group_faces
+from facepairs.gallery.heap import Heap, HeapFace
 
 from facepairs.bundles.rates import ErrorTable
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.evaluation.grouping import Agreement, agreement, measure_grouping
 from facepairs.evaluation.pair_scores import FaceHeap
-from facepairs.gallery.grouping import Groups, group_faces
-from facepairs.gallery.heap import Heap, HeapFace
 from facepairs.verification.verifier import Verifier
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "release"))

@@ -1,4 +1,4 @@
-"""`facepairs group`: a heap becomes a folder of people; people stay, grow and are corrected."""
+"""`facepairs group`: photos become a folder of people, and what is put right there stays."""
 
 import csv
 import json
@@ -6,14 +6,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from PIL import Image
 from processes.command_line import in_process
 
-import facepairs
 from facepairs.data.index import FaceIndex, Skipped
-from facepairs.gallery.people_folder import write_people_folder
 
 # Drawn people differ little for the included model, so the photos of one person are one photo that
 # was saved again, with other colours or borders.
@@ -48,13 +47,18 @@ def heap(drawn, tmp_path_factory):
         both.save(root / "party.png")
     Image.new("RGB", (64, 64), (120, 90, 60)).save(root / "wall.png")
     (root / "notes.txt").write_text("no photo")
+    shutil.copy(root / "c.jpg", root / "copy.jpg")
+    for name in ("film.MOV", "trip0/film.mp4", "raw.nef"):
+        (root / name).write_bytes(b"")
+    for name in ("new.heic", "trip1/new.jpg"):
+        (root / name).write_bytes(b"no image" + name.encode())
     return root
 
 
 @pytest.fixture(scope="module")
 def grouped(heap, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "people"
-    done = in_process("group", heap, out, "--json", check=0)
+    done = in_process("group", heap, "--out", out, "--json", check=0)
     return out, json.loads(done.stdout)
 
 
@@ -69,7 +73,7 @@ def files_below(folder):
 
 def test_a_heap_becomes_a_folder_of_people(heap, grouped):
     out, result = grouped
-    assert result["photos"] == 9
+    assert result["photos"] == 11  # two of them cannot be used
     assert result["people"] == {"person_0001": 4, "person_0002": 3}
     assert result["single_faces"] == 2
     assert result["photos_without_face"] == 1
@@ -95,60 +99,66 @@ def test_the_list_has_every_face(heap, grouped):
     trips = [f"trip{a}/a{b}.jpg" for a in range(2) for b in range(2)]
     wanted = ["b0.jpg", "b1.jpg", "c.jpg", "party.png", "party.png", *trips]
     assert sorted(row["photo"] for row in rows if row["box"]) == wanted
-    assert [row["photo"] for row in rows if row["problem"]] == ["wall.png"]
+    notes = {row["photo"]: row["note"] for row in rows if not row["box"]}
+    assert notes["wall.png"] == "no face"
+    assert notes["copy.jpg"] == "copy of c.jpg"
+    assert notes.keys() == {"wall.png", "copy.jpg", "new.heic", "trip1/new.jpg"}
     assert all(-1 <= float(row["certainty"]) <= 1 for row in rows if row["person"])
 
 
-def test_people_stay_are_corrected_and_grow(heap, grouped, tmp_path, drawn):
+def test_what_was_put_right_stays_and_new_photos_join(heap, grouped, tmp_path, drawn):
     out, photos = tmp_path / "people", tmp_path / "photos"
     shutil.copytree(grouped[0], out)
     shutil.copytree(heap, photos)
+    (out / "person_0002").rename(out / "Bea")
+    (out / "person_0001" / "a0.jpg").rename(out / "_apart" / "a0.jpg")
     save_again(drawn[0], photos / "new.jpg", 5)
-    corrections = out / "corrections.csv"
-    corrections.write_text(
-        "correction,person,to\nname,person_0002,Bea\nsplit,person_0001,trip0/a0.jpg\n"
-        "split,person_0002,b0.jpg\n"
+    save_again(drawn[1], out / "Bea" / "from_elsewhere.jpg", 6)
+    first, again = (
+        json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
+        for _ in range(2)
     )
-    result = json.loads(in_process("group", photos, out, "--json", check=0).stdout)
-    assert result["people"] == {"Bea": 2, "person_0001": 4}
-    rows = {row["photo"]: row for row in rows_of(out / "faces.csv")}
-    assert (rows["trip0/a0.jpg"]["person"], rows["trip0/a0.jpg"]["not"]) == ("", "person_0001")
-    assert rows["b0.jpg"]["not"] == "Bea"
-    assert not corrections.exists()
-    corrections.write_text("correction,person,to\nmerge,Bea,person_0001\n")
-    again = in_process("group", photos, out, "--json", check=0)
-    assert json.loads(again.stdout)["people"] == {"Bea": 6}
-    assert len((out / "corrected.csv").read_text().split()) == 6
+    assert first["people"] == again["people"] == {"Bea": 4, "person_0001": 4}
+    assert first["put_apart_by_hand"] == again["put_apart_by_hand"] == 1
+    assert files_below(out / "person_0001") == {"a0_2.jpg", "a1.jpg", "a1_2.jpg", "new.jpg"}
+    assert files_below(out / "Bea") == {"b0.jpg", "b1.jpg", "party_face2.jpg", "from_elsewhere.jpg"}
+    assert (out / "_apart" / "a0.jpg").exists()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "merge,person_0001,persn_0002",
-        "merge,nobody,person_0001",
-        "name,persn_0001,Ann",
-        "name,person_0001,a/b",
-        "name,person_0001,_apart",
-        "split,person_0001,b0.jpg",
-        "split,person_0002,missing.jpg",
-        "rename,person_0001,Ann",
-    ],
-)
-def test_a_wrong_correction_is_an_error_and_changes_nothing(heap, grouped, tmp_path, line):
+def test_one_face_in_two_folders_is_an_error_and_changes_nothing(heap, grouped, tmp_path):
     out = tmp_path / "people"
     shutil.copytree(grouped[0], out)
-    (out / "corrections.csv").write_text(f"correction,person,to\nname,person_0001,Ann\n{line}\n")
-    done = in_process("group", heap, out, "--json", check=2)
-    assert json.loads(done.stdout)["error"]["kind"] in ("data", "config")
-    assert (out / "person_0001").is_dir()
-    assert (out / "corrections.csv").exists()
+    shutil.copy(out / "person_0001" / "a0.jpg", out / "person_0002" / "twice.jpg")
+    before = files_below(out)
+    done = in_process("group", heap, "--out", out, "--json", check=2)
+    message = json.loads(done.stdout)["error"]["message"]
+    assert str(out / "person_0001" / "a0.jpg") in message
+    assert str(out / "person_0002" / "twice.jpg") in message
+    assert files_below(out) == before
+
+
+def test_a_face_that_was_cut_out_is_found_by_all_who_take_the_folder(grouped, tmp_path):
+    from facepairs import Verifier
+
+    out, (cut,) = grouped[0], grouped[0].glob("*/*_face2.jpg")
+    (face,) = Verifier.load().detect(cut)
+    left, top, side = face.box
+    with Image.open(cut) as picture:
+        middle = picture.width / 2
+    assert abs(left + side / 2 - middle) < 0.3 * side > abs(top + side / 2 - middle)
+    report = json.loads(in_process("data", "check", out, "--json").stdout)
+    found = {one["kind"] for one in report["findings"] if cut.name in str(one["paths"])}
+    assert found <= {"near_duplicate"}  # drawn photos of one person are copies
+    known = tmp_path / "known.gallery"
+    words = ("gallery", "add", known, out, "--unnamed", "--any-quality", "--json")
+    assert json.loads(in_process(*words, check=0).stdout)["enrolled"] == 7
 
 
 def test_labels_tell_how_good_the_groups_are(heap, tmp_path):
     labels = tmp_path / "labels.csv"
     right = "trip0/a0.jpg,Ann\ntrip1/a0.jpg,Ann\nb0.jpg,Bea\nb1.jpg,Bea\nc.jpg,Cy\n"
     labels.write_text(f"photo,person\n{right}")
-    words = ("group", heap, tmp_path / "people", "--labels", labels, "--json")
+    words = ("group", heap, "--out", tmp_path / "people", "--labels", labels, "--json")
     agreement = json.loads(in_process(*words, check=0).stdout)["agreement"]
     assert (agreement["faces"], agreement["people"], agreement["mixed_groups"]) == (5, 3, 0)
     assert {rate["value"] for rate in agreement["figures"].values()} == {1}
@@ -160,32 +170,22 @@ def test_labels_tell_how_good_the_groups_are(heap, tmp_path):
 def test_a_gallery_names_people_and_photos_are_copied(heap, drawn, tmp_path):
     known, out = tmp_path / "known.gallery", tmp_path / "people"
     in_process("gallery", "add", known, "--name", "Ann", drawn[0], "--any-quality", check=0)
-    words = ("group", heap, out, "--gallery", known, "--copy", "--json")
+    words = ("group", heap, "--out", out, "--gallery", known, "--copy", "--json")
     people = json.loads(in_process(*words, check=0).stdout)["people"]
     assert people["Ann"] >= 4
     assert not (out / "Ann" / "a0.jpg").samefile(heap / "trip0" / "a0.jpg")
-    in_process("group", heap, out, "--gallery", tmp_path / "missing", check=2)
+    in_process("group", heap, "--out", out, "--gallery", tmp_path / "missing", check=2)
 
 
-def test_photos_that_are_gone_keep_the_folder_as_it_is(heap, grouped, tmp_path):
+def test_files_of_photos_that_are_gone_stay(heap, grouped, tmp_path):
     out, photos = tmp_path / "people", tmp_path / "photos"
     shutil.copytree(grouped[0], out)
     shutil.copytree(heap, photos)
     (photos / "b0.jpg").unlink()
-    done = in_process("group", photos, out, "--json", check=2)
-    assert json.loads(done.stdout)["error"]["kind"] == "data"
-    assert (out / "person_0002" / "b0.jpg").exists()
-
-
-def test_a_correction_made_while_photos_are_grouped_is_not_lost(heap, grouped, tmp_path):
-    out = tmp_path / "people"
-    shutil.copytree(grouped[0], out)
-    groups = facepairs.group(heap)
-    (out / "corrections.csv").write_text("correction,person,to\nname,person_0001,Ann\n")
-    with pytest.raises(facepairs.errors.BadData):
-        write_people_folder(groups, out)
-    in_process("group", heap, out, check=0)
-    assert (out / "Ann").is_dir()
+    (photos / "party.png").unlink()
+    people = json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
+    assert people["people"] == {"person_0001": 4, "person_0002": 3}
+    assert files_below(out / "person_0002") == {"b0.jpg", "b1.jpg", "party_face2.jpg"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such names")
@@ -194,34 +194,58 @@ def test_names_that_are_not_utf8_are_kept(heap, tmp_path):
     shutil.copytree(heap, photos)
     (photos / "b0.jpg").rename(os.fsdecode(os.fsencode(photos) + b"/b\xff.jpg"))
     first, again = (
-        json.loads(in_process("group", photos, out, "--json", check=0).stdout) for _ in range(2)
+        json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
+        for _ in range(2)
     )
     assert first["people"] == again["people"] == {"person_0001": 4, "person_0002": 3}
 
 
-def test_other_folders_are_not_replaced(heap, grouped, tmp_path):
+def test_other_folders_are_not_replaced_and_ones_own_files_stay(heap, grouped, tmp_path):
     out = tmp_path / "people"
     shutil.copytree(grouped[0], out)
-    (out / "person_0001" / "mine.jpg").write_bytes(b"")
+    (out / "person_0001" / "mine.txt").write_bytes(b"mine")
+    in_process("group", heap, "--out", out, check=0)
+    assert (out / "person_0001" / "mine.txt").read_bytes() == b"mine"
+    (out / "faces.csv").unlink()
     for place in (out, heap / "people", tmp_path):
-        in_process("group", heap, place, check=2)
-    assert (out / "person_0001" / "mine.jpg").exists()
+        in_process("group", heap, "--out", place, check=2)
+    assert (out / "person_0001" / "mine.txt").exists()
     empty = tmp_path / "empty"
     empty.mkdir()
-    in_process("group", empty, tmp_path / "new", check=2)
+    in_process("group", empty, "--out", tmp_path / "new", check=2)
     in_process("group", tmp_path / "missing", "--out", tmp_path / "new", check=2)
 
 
-def test_the_page_shows_everybody_and_loads_nothing(grouped):
+def test_the_summary_counts_what_was_passed_over(heap, tmp_path):
+    done = in_process("group", heap, "--out", tmp_path / "people", check=0)
+    rows = dict(line.split("  ", 1) for line in done.stdout.splitlines())
+    over = rows["passed over"]
+    assert {part.strip() for part in over.split(",")} == {
+        *("2 videos", "1 raw file", "1 copy of photos", "2 photos that cannot be used"),
+    }
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("not used")]
+    assert line.startswith("not used: 2 photos: ")
+    assert "new.heic" in line
+
+
+def test_the_page_shows_everybody_and_loads_nothing(heap, grouped):
     text = (grouped[0] / "people.html").read_text(encoding="utf-8")
-    assert 'data-what="split" data-person="person_0002" data-to="party.png"' in text
-    assert text.count("<section>") == 2
+    assert text.count("<section ") == 2
+    assert text.count("<img ") == 7 + 2  # and those who are there once
+    links = [part.split('"')[0] for part in text.split('<a href="')[1:]]
+    there = {(grouped[0] / unquote(link)).resolve() for link in links}
+    assert there == {
+        path.resolve()
+        for path in heap.rglob("*.*")
+        if path.name in ("a0.jpg", "a1.jpg", "b0.jpg", "b1.jpg", "c.jpg", "party.png")
+    }
+    assert f'data-path="{grouped[0] / "person_0001"}"' in text
     assert "http://" not in text
     assert "https://" not in text
 
 
 def test_a_heap_in_which_everybody_looks_alike_gets_a_warning(faces, tmp_path):
-    done = in_process("group", faces, tmp_path / "people", "--json", check=0)
+    done = in_process("group", faces, "--out", tmp_path / "people", "--json", check=0)
     result = json.loads(done.stdout)
     assert not result["expected"]["is_valid"]  # to the included model, drawn people are alike
 
@@ -230,7 +254,7 @@ def test_a_heap_in_which_everybody_looks_alike_gets_a_warning(faces, tmp_path):
 def test_from_a_heap_to_a_verifier_for_its_photos(faces, many_faces, tmp_path):
     drawn, people, bundle = (tmp_path / name for name in ("drawn", "people", "mine"))
     in_process("calibrate", "default", many_faces, "--out", drawn, "--skip-bad", check=0)
-    words = ("group", faces, people, "--bundle", drawn, "--precision", "0.3")
+    words = ("group", faces, "--out", people, "--bundle", drawn, "--precision", "0.3")
     in_process(*words, check=0)
     in_process("calibrate", "default", people, "--out", bundle, "--skip-bad", check=0)
     photos = sorted((people / "person_0001").iterdir())

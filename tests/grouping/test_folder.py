@@ -294,6 +294,21 @@ class Hand:
     def __init__(self, out: Path, data: st.DataObject) -> None:
         self.out, self.data, self.names = out, data, count()
         self.deleted: set[str] = set()
+        self.mended: set[str] = set()
+
+    def sort(self, collection: Collection) -> None:
+        """Group; of two files that contradict each other, delete the first."""
+        for _ in range(20):
+            try:
+                return sort(collection, self.out)
+            except BadData as error:
+                there = contents(self.out)
+                places = str(error).split(": one face")[0].split(" and ")
+                one, other = (Path(place).relative_to(self.out).as_posix() for place in places)
+                assert {one, other} <= there.keys()
+                (self.out / one).unlink()
+                self.mended.add(one)
+        raise AssertionError("conflicts without end")
 
     def choose(self, paths: list[Path]) -> Path | None:
         return self.data.draw(st.sampled_from(sorted(paths))) if paths else None
@@ -341,7 +356,7 @@ class Hand:
             shutil.copy(path, path.parent / f"{next(self.names)}_{path.name}")
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.data())
 def test_after_any_changes_the_folder_holds_what_the_person_did(start, tmp_path_factory, data):
     root = tmp_path_factory.mktemp("hand")
@@ -356,7 +371,8 @@ def test_after_any_changes_the_folder_holds_what_the_person_did(start, tmp_path_
         before = contents(out)
         hand.deleted -= set(before.values())
         collection = collection_of(root / "photos", photos)
-        sort(collection, out)
+        hand.sort(collection)
+        before = {path: sha256 for path, sha256 in before.items() if path not in hand.mended}
         now = contents(out)
         own = ("_apart/one_photo/", "_apart/uncertain/", "_apart/no_face/")
         for path, sha256 in before.items():

@@ -97,7 +97,7 @@ def test_few_pairs_must_be_nearer_and_a_later_merge_confirms_them():
     raised = {(a, b): h for a, b, h in zip(merges.one, merges.other, merges.height, strict=True)}
     for a, b, h in zip(plain.one, plain.other, plain.height, strict=True):
         assert h <= raised[a, b] <= h * 1.3 + 1e-12
-    assert raised != {(a, b): h for a, b, h in zip(plain.one, plain.other, plain.height)}
+    assert merges.height.mean() > plain.height.mean()
     assert (np.diff(merges.height) >= 0).all()
 
 

@@ -211,6 +211,23 @@ class GalleryStore(abc.ABC):
             "DELETE FROM photos WHERE name = ?", self._values.seal(name.encode(), NAME)
         )
 
+    def rename(self, old: str, new: str) -> int:
+        """Give a person another name; return the number of photos, 0 for somebody unknown."""
+        self._forget_expired()
+        before, after = (self._values.seal(name.encode(), NAME) for name in (old, new))
+        with self._writing():
+            query = "SELECT sha256, vector, added, expires FROM photos WHERE name = ?"
+            rows = self._run(query, before).fetchall()
+            self._run("DELETE FROM photos WHERE name = ?", before)
+            for key, sealed, added, expires in rows:
+                vector = self._values.seal(self._values.open(sealed, before, key), after, key)
+                row = (key, after, vector, added, expires)
+                self._run("INSERT INTO photos VALUES (?, ?, ?, ?, ?)", *row)
+        if rows and self.ERASE:
+            with self._errors_named():
+                self._run(self.ERASE)
+        return len(rows)
+
     def _forget_expired(self) -> None:
         self._delete("DELETE FROM photos WHERE expires <= ?", now_s())
 

@@ -6,7 +6,7 @@ import { tooLarge } from "./photo.js";
 import { Task } from "./task.js";
 
 const PAGE = "people.html"; // has a person's faces as small pictures
-const UNNAMED = /^person_\d+$/;
+const UNNAMED = /^person_\d{4,}$/;
 
 export class HeapPanel {
   /** @param {function(): Promise} enrolled Called after a person was enrolled. */
@@ -25,8 +25,8 @@ export class HeapPanel {
       if (!page) throw new Error(`This folder has no ${PAGE}: choose one that facepairs group wrote.`);
       const html = (await page.text()).replace(/<style>.*?<\/style>/s, ""); // which this page may not use
       const people = new DOMParser().parseFromString(html, "text/html");
-      const rows = [...people.querySelectorAll("section")].map((section) => {
-        const name = section.querySelector("input").dataset.person;
+      const rows = [...people.querySelectorAll("section[data-person]")].map((section) => {
+        const name = section.dataset.person;
         const pictures = [...section.querySelectorAll("img")].map((image) => image.getAttribute("src"));
         return this.row(name, pictures, files.filter((file) => isOf(name, file)));
       });
