@@ -155,7 +155,7 @@ class Groups:
         """All faces of the collection."""
         return self.collection.faces
 
-    @property
+    @cached_property
     def of_photo(self) -> dict[str, str]:
         """The person of each photo's most prominent face; the photo itself without a group."""
         first = zip(self.faces, self.person, strict=True)

@@ -16,14 +16,14 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from facepairs.gallery.grouping import Groups, group_faces
-from facepairs.gallery.heap import Heap, HeapFace
 
 from facepairs.bundles.rates import ErrorTable
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.evaluation.grouping import Agreement, agreement, measure_grouping
 from facepairs.evaluation.pair_scores import FaceHeap
+from facepairs.grouping.collection import Collection, CollectionFace
+from facepairs.grouping.groups import Groups, group_faces
 from facepairs.verification.verifier import Verifier
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "release"))
@@ -69,9 +69,9 @@ def group_part(
 ) -> tuple[Groups, Agreement]:
     """Group some photos, and compare the groups with the people."""
     images = np.flatnonzero(part)
-    photos = tuple(index.name(int(image)) for image in images)
-    faces = tuple(HeapFace(photo, (0, 0, 100), 1) for photo in photos)
-    heap = Heap(index.root, photos, faces, embeddings[images], {})
+    photos = {index.name(int(image)): str(image) for image in images}
+    faces = tuple(CollectionFace(photo, at, (0, 0, 100), 1) for photo, at in photos.items())
+    heap = Collection(index.root, photos, faces, embeddings[images])
     groups = group_faces(heap, errors, precision, cohort=cohort)
     names = [name or f"/{at}" for at, name in enumerate(groups.person)]
     return groups, agreement(index.person_of[images], names)

@@ -131,3 +131,48 @@ def test_visitors_are_forgotten(drawn, place):
     people = json.loads(gallery("list", place, "--json", check=0).stdout)["people"]
     assert [one["name"] for one in people if one["expires"]] == ["Guest"]
     gallery(*guest, "--forget-after", -1, check=2)
+
+
+def test_people_without_a_name_are_left_out_and_renamed_folders_are_the_same_people(
+    few_faces, tmp_path
+):
+    people, known = tmp_path / "people", tmp_path / "known.gallery"
+    for number, folder in enumerate(sorted(few_faces.iterdir())[:3]):
+        for photo in sorted(folder.iterdir())[:2]:
+            target = people / f"person_{number:04}" / f"{number}{photo.name}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(photo, target)
+    (people / "person_0000").rename(people / "Ann")
+    words = ("gallery", "add", known, people, "--any-quality", "--json")
+    named = json.loads(in_process(*words, check=0).stdout)
+    assert (named["people"], named["enrolled"], named["unnamed"]) == (1, 2, 2)
+    everybody = json.loads(in_process(*words, "--unnamed", check=0).stdout)
+    assert (everybody["people"], everybody["enrolled"], everybody["unnamed"]) == (3, 4, 0)
+    (people / "person_0001").rename(people / "Bea")
+    moved = next((people / "person_0002").iterdir())
+    moved.rename(people / "Ann" / moved.name)  # the rest of person_0002 is still there
+    renamed = json.loads(in_process(*words, check=1).stdout)
+    assert renamed["renamed"] == {"person_0001": "Bea"}
+    assert (renamed["known"], renamed["unnamed"]) == (4, 1)
+    assert [one["photo"] for one in renamed["refused"]] == [str(people / "Ann" / moved.name)]
+    listed = json.loads(in_process("gallery", "list", known, "--json", check=0).stdout)
+    assert [(one["name"], one["photos"]) for one in listed["people"]] == [
+        *(("Ann", 2), ("Bea", 2), ("person_0002", 2)),
+    ]
+
+
+def test_a_person_is_renamed_and_may_join_another(few_faces, tmp_path):
+    known = tmp_path / "known.gallery"
+    photos = [min(folder.iterdir()) for folder in sorted(few_faces.iterdir())[:2]]
+    for name, photo in zip(("Ann", "Bo"), photos, strict=True):
+        in_process("gallery", "add", known, "--name", name, photo, "--any-quality", check=0)
+    in_process("gallery", "rename", known, "Ann", "Anna", check=0)
+    done = json.loads(
+        in_process("gallery", "rename", known, "Bo", "Anna", "--json", check=0).stdout
+    )
+    assert (done["former"], done["name"], done["photos"]) == ("Bo", "Anna", 1)
+    found = in_process("gallery", "identify", known, photos[1], "--threshold", "0.99", "--json")
+    assert json.loads(found.stdout)["faces"][0]["name"] == "Anna"
+    in_process("gallery", "rename", known, "Bo", "Anna", check=2)
+    in_process("gallery", "rename", known, "Anna", " ", check=2)
+    assert b"Bo" not in known.read_bytes()

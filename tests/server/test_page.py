@@ -267,7 +267,7 @@ def test_people_of_a_sorted_heap_are_named_and_enrolled(page, photos, tmp_path):
     heap.mkdir()
     for photo in (photos.ann, photos.ann_again):
         (heap / f"{photo.parent.name}-{photo.name}").symlink_to(photo)
-    in_process("group", heap, people)
+    in_process("group", heap, "--out", people)
     page.unfold()
     page.one("#heap-folder").send_keys(str(heap))
     page.wait(lambda: page.text("#heap-task [role=alert]"))

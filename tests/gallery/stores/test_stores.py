@@ -57,6 +57,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("put"), NAMES, st.integers(0, 12)),
         st.tuples(st.just("remove"), NAMES, st.just(0)),
+        st.tuples(st.just("rename"), NAMES, NAMES),
     ),
     max_size=12,
 )
@@ -83,6 +84,9 @@ def test_it_holds_what_a_dictionary_would(new_place, steps):
         if step == "put":
             assert store.put([photo(number, name)], None) == [expected.get(number)]
             expected.setdefault(number, name)
+        elif step == "rename":
+            assert store.rename(name, number) == list(expected.values()).count(name)
+            expected = {k: number if v == name else v for k, v in expected.items()}
         else:
             kept = {k: v for k, v in expected.items() if v != name}
             assert store.remove(name) == len(expected) - len(kept)
@@ -139,7 +143,11 @@ def test_an_encrypted_one_holds_what_a_plain_one_holds(new_place, monkeypatch):
         best = dict(zip(vectors.people, vectors.best(photo(2).vector), strict=True))
         assert best["Secretname"] == pytest.approx(1, abs=2e-3)
     assert store.put([photo(3, "Other")], None) == ["王芳"]
-    assert store.remove("Secretname") == 2
+    assert store.rename("Secretname", "Othername") == 2
+    assert [person.name for person in reader.people()] == ["Othername", "王芳"]
+    best = dict(zip((vectors := reader.load()).people, vectors.best(photo(2).vector), strict=True))
+    assert best["Othername"] == pytest.approx(1, abs=2e-3)
+    assert store.remove("Othername") == 2
     assert [person.name for person in reader.people()] == ["王芳"]
     for one in (plain, reader, store):
         one.close()
