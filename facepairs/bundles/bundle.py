@@ -6,7 +6,6 @@
       model.keras      the same network, to continue training
       identities.json  hashes of the people used in training and calibration
       measured.json    calibration, thresholds, and the errors at every threshold
-      map.npy          a linear map of its embeddings, where `facepairs calibrate` found one to help
       cohort.npy       centres of many people's embeddings, for grouping
       MODEL_CARD.md    the manifest for people to read
 
@@ -22,7 +21,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, parse_map, parse_rows
+from facepairs.bundles.cohort import COHORT, parse_rows
 from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
     DIGEST,
@@ -145,27 +144,20 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
         return self.read(self.network.file)
 
     @cached_property
-    def map(self) -> EmbeddingMap | None:
-        """The map that follows the network; None without one. Raises BadBundle."""
-        return parse_map(self.read(MAP), self.folder / MAP) if MAP in self.files else None
-
-    @cached_property
     def cohort(self) -> npt.NDArray[np.float32] | None:
-        """The cohort of the network's own embeddings, float32[K, D]; None without one, or mapped.
+        """The cohort of the network's embeddings, float32[K, D]; None without one.
 
         Raises:
             BadBundle: It is damaged.
         """
-        if COHORT not in self.files or MAP in self.files:
+        if COHORT not in self.files:
             return None
         return parse_rows(self.read(COHORT), self.folder / COHORT)
 
     @property
     def embedder_sha256(self) -> str:
-        """SHA-256 (hex) of what makes the embeddings: of the network, or of network and map."""
-        names = [name for name in (self.network.file, MAP) if name in self.files]
-        sums = [self.files[name].sha256 for name in names]
-        return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
+        """SHA-256 (hex) of the network."""
+        return self.files[self.network.file].sha256
 
     def check_all(self) -> None:
         """Check every file that the manifest lists; raises BadBundle."""

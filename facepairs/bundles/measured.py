@@ -118,6 +118,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             which are in `errors`.
         promise: The target FMR that decides by default; None for the balanced threshold.
         errors: The errors at every threshold; None where they were not measured.
+        own_errors: The same on the people whom `calibrate` was given last, where it kept what was
+            there; None where `errors` are theirs, or nobody was given.
         people: Hashes of the people on whom all this was measured. A bundle has them in
             `identities.json`.
     """
@@ -126,6 +128,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     thresholds: tuple[OperatingPoint, ...] = ()
     promise: Share | None = None
     errors: ErrorTable | None = None
+    own_errors: ErrorTable | None = None
     people: frozenset[str] = frozenset()
 
     @property
@@ -194,6 +197,11 @@ class MeasuredModel:
     def errors(self) -> ErrorTable | None:
         """The errors at every threshold; None where they were not measured."""
         return self.measured.errors if self.measured else None
+
+    @property
+    def own_errors(self) -> ErrorTable | None:
+        """The errors on the user's people, where they are not those of `errors`."""
+        return self.measured.own_errors if self.measured else None
 
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each name whether training or calibration used that person: bool[N]."""
@@ -313,7 +321,9 @@ def _measured(model: MeasuredModel | Measured, point: OperatingPoint) -> Operati
     """Return a point with the errors that the model has there."""
     if point.threshold is None or model.errors is None:
         return point
-    return msgspec.structs.replace(point, errors=model.errors.at(point.threshold))
+    errors, own = model.errors.at(point.threshold), model.own_errors
+    own_errors = own.at(point.threshold) if own else None
+    return msgspec.structs.replace(point, errors=errors, own_errors=own_errors)
 
 
 def _supported_rates(model: MeasuredModel | Measured) -> str:

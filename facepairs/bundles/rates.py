@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle
+from facepairs.support.words import counted
 
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -234,6 +235,8 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
         max_fmr: The false match rate that is promised, 0 to 1; None without a promise.
         among: Whose false match rate that is: of strangers who look alike, or of all strangers.
         errors: What was measured at the threshold.
+        own_errors: The same on the user's own people, where `calibrate` measured it and kept the
+            threshold.
         reason: Why there is no threshold.
     """
 
@@ -242,6 +245,7 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     max_fmr: Share | None = None
     among: Among = "strangers"
     errors: Errors = Errors()
+    own_errors: Errors | None = None
     reason: str | None = None
 
     def __post_init__(self) -> None:
@@ -271,7 +275,16 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def describe(self) -> str:
         """Return the errors in words, with the pairs that they were measured on."""
-        return "; ".join(self.errors.lines())
+        return "; ".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the errors in words, then those on the user's own people."""
+        own = self.own_errors
+        if own is None:
+            return self.errors.lines()
+        first, *others = msgspec.structs.replace(own, measured_on="").lines()
+        people = "people" if own.people is None else counted(own.people, "person", "people")
+        return [*self.errors.lines(), f"on your {people}: {first}", *others]
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is left out."""

@@ -47,9 +47,6 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
         ("probability", f"one half at score {result.bundle.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE, on pairs it was not fitted to)"),
     ]
-    if result.auc is not None:
-        text = f"adapted: AUC {result.auc:.4f} on people they were not adapted to"
-        rows.append(("embeddings", f"{text}, {result.auc_before:.4f} before"))
     if former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))

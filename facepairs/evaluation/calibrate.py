@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.bundle import DEFAULT, Bundle
-from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
-from facepairs.bundles.rates import BALANCED, OperatingPoint
+from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums, limit_pairs_per_person
@@ -30,7 +29,6 @@ from facepairs.evaluation.pair_scores import (
     score_pairs,
 )
 from facepairs.evaluation.sources import describe_unknown_training
-from facepairs.evaluation.whitening import whiten
 from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
@@ -58,12 +56,10 @@ class Recalibration:
             people that it was not fitted to.
         former: The bundle's operating point of the same name before, or else its default one, and
             its errors on these pairs; None without.
-        operating_point: The one now, and its errors.
+        operating_point: The one now, and its errors; with a former calibration that was kept, its
+            `own_errors` are those on these pairs.
         ece: Calibration error now on these pairs: of a new calibration cross-fitted, and None where
             they are too few.
-        auc: AUC with the linear map of embeddings that is new, on people that it was not fitted to;
-            None where there is none, because it was no better by more than chance.
-        auc_before: The same without the map.
     """
 
     bundle: Model
@@ -76,8 +72,6 @@ class Recalibration:
     former: OperatingPoint | None
     operating_point: OperatingPoint
     ece: float | None
-    auc: float | None
-    auc_before: float | None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -105,7 +99,8 @@ def calibrate(
     pairs of the same photos. People on whom the bundle was trained are left out. The new bundle has
     the old network and Keras model. Its calibration, thresholds and errors come from these pairs
     alone. Where a calibration fitted to half of the people is no better on the other half than the
-    former one, the former one is kept. People that the old bundle knew stay known.
+    former one, the former one is kept, and the errors measured on these pairs are stored beside
+    those it had: every verdict tells both. People that the old bundle knew stay known.
 
     Examples:
         >>> calibrated = facepairs.calibrate("default", "photos", "mine")
@@ -153,34 +148,28 @@ def calibrate(
 def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
     people = counted(len(scored.names), "person", "people")
-    measured_on = f"{people} of {scored.index.root.absolute().name}/"
-    plain = fitted = scored.calibrate(measured_on)
-    whitened = whiten(scored) if isinstance(model, Bundle) and model.map is None else None
-    if whitened:
-        scored = whitened.scored
-        fitted = scored.calibrate(measured_on)
-    table, plain_table = fitted.errors, plain.errors
+    fitted = scored.calibrate(f"{people} of {scored.index.root.absolute().name}/")
+    table = fitted.errors
     assert table is not None
-    assert plain_table is not None
-    genuine, alike = scored.pairs.genuine, scored.alike
-    measured, kept, ece = fitted, False, fitted.calibration.ece
-    if model.measured and model.errors and not whitened:  # errors that nobody measured are not kept
-        former = model.measured.calibration
-        kept = is_no_better(former, genuine, scored.score, scored.people, alike)
+    kept, measured, ece = False, fitted, fitted.calibration.ece
+    if model.measured and model.errors:  # errors that nobody measured are not kept
+        former, genuine = model.measured.calibration, scored.pairs.genuine
+        kept = is_no_better(former, genuine, scored.score, scored.people, scored.alike)
         if kept:
-            measured = model.measured
-            ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
-    if not kept and scored.heaps:  # of embeddings
-        errors = msgspec.structs.replace(table, grouping=measure_grouping(scored.heaps, table))
-        measured = msgspec.structs.replace(measured, errors=errors)
+            measured = msgspec.structs.replace(model.measured, own_errors=_new(table, model.errors))
+            probability = former.probability(scored.score)
+            ece = expected_calibration_error(genuine, probability, scored.alike)
+    if not kept and scored.heap:
+        grouping = measure_grouping([scored.heap], table)
+        measured = msgspec.structs.replace(
+            measured, errors=msgspec.structs.replace(table, grouping=grouping)
+        )
     now = operating_point(measured)
     before = _former_point(model, now.name)
     if before is not None and before.threshold is not None:
-        before = msgspec.structs.replace(before, errors=plain_table.at(before.threshold))
-    names = [] if kept else scored.names
-    new = _write(model, out, measured, names, whitened.map if whitened else None)
+        before = msgspec.structs.replace(before, errors=table.at(before.threshold), own_errors=None)
     return Recalibration(
-        bundle=new,
+        bundle=_write(model, out, measured, [] if kept else scored.names),
         people=len(scored.names),
         genuine_pairs=table.genuine_pairs,
         impostor_pairs=table.impostor_pairs,
@@ -190,9 +179,13 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
         former=before,
         operating_point=now,
         ece=ece,
-        auc=whitened.auc if whitened else None,
-        auc_before=whitened.auc_before if whitened else None,
     )
+
+
+def _new(table: ErrorTable, former: ErrorTable) -> ErrorTable | None:
+    """Return errors measured now; None where the former ones are of the very same pairs."""
+    plain = msgspec.structs.replace(former, grouping=None, small_faces=())
+    return None if table == plain else table
 
 
 def _former_point(model: Model, name: str) -> OperatingPoint | None:
@@ -202,14 +195,8 @@ def _former_point(model: Model, name: str) -> OperatingPoint | None:
     return next((point for point in known if point.name == name), known[-1] if known else None)
 
 
-def _write(
-    model: Model,
-    out: Path,
-    measured: Measured,
-    names: list[str],
-    embedding_map: EmbeddingMap | None,
-) -> Model:
-    """Write the model with what was measured of it on the people of these names, if any."""
+def _write(model: Model, out: Path, measured: Measured, names: list[str]) -> Model:
+    """Write the model with what was measured of it; `names` are the people it is calibrated on."""
     identities = Identities.of((), names).union(model.identities)
     if not isinstance(model, Bundle):
         people = msgspec.structs.replace(measured, people=identities.calibration)
@@ -223,11 +210,7 @@ def _write(
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         },
     }
-    files = {}
-    if embedding_map:
-        changes["view2"] = None  # was measured with other embeddings
-        files[MAP] = embedding_map.to_bytes()
-    return rewrite_bundle(model, out, changes, identities, measured, files)
+    return rewrite_bundle(model, out, changes, identities, measured)
 
 
 def _choose_pairs(model: Model, index: FaceIndex) -> PairList:

@@ -49,17 +49,14 @@ class ScoredPairs:
         pairs: N pairs whose photos can be used.
         score: float64[N].
         alike: bool[N], strangers who look alike; None where that is not known.
-        embeddings: float32[photos of the index, D], NaN for those that are in no pair; None for a
-            network that has none.
-        heaps: The embeddings that grouping is measured with; none for a network that has none.
+        heap: The embeddings that grouping is measured with; None for a network that has none.
     """
 
     index: FaceIndex
     pairs: PairList
     score: npt.NDArray[np.float64]
     alike: Bools | None
-    embeddings: npt.NDArray[np.float32] | None = None
-    heaps: tuple[FaceHeap, ...] = ()
+    heap: FaceHeap | None = None
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
@@ -132,7 +129,7 @@ def score_pairs(
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
     alike = find_lookalikes(embeddings, person, pairs)
     heap = FaceHeap(embeddings[known], person[known], verifier.bundle.cohort)
-    return ScoredPairs(index, pairs, scores, alike, embeddings, (heap,))
+    return ScoredPairs(index, pairs, scores, alike, heap)
 
 
 def embed_images(

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from facepairs.bundles.bundle import DEFAULT, Bundle
+from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.identities import hashed_in
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.bundles.measured import Calibration
@@ -134,10 +134,9 @@ def known_in_selection(model: Model, path: str, selection: PairSelection) -> Kno
         BadData: There are such pairs, although the pairs are those of a protocol.
     """
     names, person = list(selection.index.people), selection.index.person_of
-    mapped = isinstance(model, Bundle) and model.map is not None
     # View 2 takes its thresholds from its own folds: calibration alone changes nothing there.
     view2 = selection.protocol == "view2"
-    known = model.trained_on(names) if view2 and not mapped else model.knows(names)
+    known = model.trained_on(names) if view2 else model.knows(names)
     pairs = selection.pairs
     of_pair = known[person[pairs.left]] | known[person[pairs.right]]
     if not model.lists_training and (view2 or not of_pair.any()):

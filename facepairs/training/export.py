@@ -145,7 +145,7 @@ def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
 
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     """Copy the ONNX file; return its name, its output's name and a function that runs it."""
-    network = _whole_network(bundle)
+    network = bundle.read_network()
     (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(_embedder_toml(bundle, network), encoding="utf-8")
@@ -165,37 +165,11 @@ def _measured(bundle: Bundle) -> Measured:
     return bundle.measured
 
 
-def _whole_network(bundle: Bundle) -> bytes:
-    """Return the ONNX network, followed by the bundle's map of embeddings if it has one."""
-    network, embedding_map = bundle.read(bundle.network.file), bundle.map
-    if embedding_map is None:
-        return network
-    import onnx
-    from onnx import helper, numpy_helper
-
-    model = onnx.load_from_string(network)
-    graph, output = model.graph, bundle.network.output
-    for node in graph.node:
-        node.output[:] = ["network" if name == output else name for name in node.output]
-    for name in ("mean", "matrix"):
-        values = getattr(embedding_map, name)
-        graph.initializer.append(numpy_helper.from_array(values, f"map/{name}"))
-    graph.node.extend(
-        [
-            helper.make_node("Sub", ["network", "map/mean"], ["map/centred"]),
-            helper.make_node("MatMul", ["map/centred", "map/matrix"], ["map/mapped"]),
-            helper.make_node("LpNormalization", ["map/mapped"], [output], axis=1, p=2),
-        ]
-    )
-    whole: bytes = model.SerializeToString()
-    return whole
-
-
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.convert import LITERT_OUTPUT, export_litert, run_litert
-    from facepairs.training.keras_models import read_whole
+    from facepairs.training.keras_models import read_keras
 
-    data = export_litert(read_whole(bundle), int8)
+    data = export_litert(read_keras(bundle), int8)
     (folder / "network.tflite").write_bytes(data)
     return "network.tflite", LITERT_OUTPUT, lambda crops: run_litert(data, crops)
 
@@ -215,16 +189,11 @@ def _onnx_runner(bundle: Bundle, network: bytes) -> RunNetwork:
 def _max_difference(bundle: Bundle, run: RunNetwork) -> float:
     """Return the largest difference from the bundle's network, for a batch and a single crop."""
     run_own = _onnx_runner(bundle, bundle.read(bundle.network.file))
-
-    def expected(crops: Crops) -> npt.NDArray[np.float32]:
-        rows = run_own(crops)
-        return bundle.map(rows) if bundle.map else rows
-
     batch = probe_crops(bundle)
     single = {name: crops[:1] for name, crops in batch.items()}
     return max(
         float(np.abs(wanted - run(crops).reshape(wanted.shape)).max())
-        for crops, wanted in ((crops, expected(crops)) for crops in (batch, single))
+        for crops, wanted in ((crops, run_own(crops)) for crops in (batch, single))
     )
 
 

@@ -32,7 +32,7 @@ def load_keras(bundle: Path | str | None = None) -> keras.Model:
     Raises:
         BadBundle: The bundle has no Keras model, or one with foreign parts. Nothing is executed.
     """
-    return read_whole(Bundle.open(bundle))
+    return read_keras(Bundle.open(bundle))
 
 
 def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
@@ -63,18 +63,6 @@ def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
         return keras.Model(sides, difference_head(image_size)(images), name=name)
     embeddings = face_tower(image_size)(ops.concatenate(images, axis=0))
     return keras.Model(sides, ops.stack(ops.split(embeddings, 2, axis=0), axis=1), name=name)
-
-
-def read_whole(bundle: Bundle) -> keras.Model:
-    """Load a bundle's Keras model with its map of embeddings, if it has one; see `read_keras`."""
-    model, embedding_map = read_keras(bundle), bundle.map
-    if embedding_map is None:
-        return model
-    matrix, mean = embedding_map.matrix, embedding_map.mean
-    dense = layers.Dense(len(mean), name="map")
-    output = layers.UnitNormalization()(dense(model.output))
-    dense.set_weights([matrix, -mean @ matrix])
-    return keras.Model(model.input, output, name=model.name)
 
 
 def read_keras(bundle: Bundle) -> keras.Model:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 import onnxruntime
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.embedding_map import MAP
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
 from facepairs.support.platform import keep_for_ever
@@ -246,12 +245,7 @@ class BundleScorer(Scorer):
             raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
         if not np.allclose(np.sqrt((rows * rows).sum(axis=1)), 1, atol=1e-3):
             raise self._misfit("its embeddings are not L2-normalised")
-        embedding_map = self._bundle.map
-        if embedding_map is None:
-            return rows
-        if len(embedding_map.mean) != rows.shape[1]:
-            raise self._misfit(f"its embeddings have {rows.shape[1]} numbers, unlike {MAP}")
-        return embedding_map(rows)
+        return rows
 
     def _run(self, *crops: Crop) -> ScoreArray:
         inputs = dict(zip(self._bundle.network.inputs, crops, strict=True))

@@ -126,7 +126,7 @@ def verdict_rows(verdict: Verdict) -> Rows:
 
 def error_rows(point: OperatingPoint) -> Rows:
     """Return the errors at the threshold, strangers and genuine pairs on a line each."""
-    first, *others = point.errors.lines()
+    first, *others = point.lines()
     known = "at this threshold " if point.errors.fmr else ""
     return [("errors", known + first), *(("", line) for line in others)]
 

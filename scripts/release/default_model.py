@@ -28,7 +28,7 @@ from eight_bits import to_eight_bits
 from PIL import Image
 
 from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
-from facepairs.bundles.embedding_map import COHORT, npy_bytes
+from facepairs.bundles.cohort import COHORT, npy_bytes
 from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import ErrorTable, SmallFaces

@@ -10,7 +10,7 @@ from processes.command_line import facepairs, in_process
 from tiny.bundles import AMONG_LOOKALIKES, NETWORK, error_table, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
-from facepairs.bundles.embedding_map import COHORT, npy_bytes
+from facepairs.bundles.cohort import COHORT, npy_bytes
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.rates import GroupErrors
 from facepairs.bundles.writer import rewrite_bundle, write_bundle

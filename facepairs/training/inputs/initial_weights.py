@@ -38,11 +38,6 @@ def settings_from_bundle(settings: Mapping[str, Any]) -> Mapping[str, Any]:
             f"{bundle.folder}: has no {MODEL} with an image size, so training cannot start "
             "from it; give a bundle made by facepairs train"
         )
-    if bundle.map is not None:
-        raise BadBundle(
-            f"{bundle.folder}: facepairs calibrate has fitted its embeddings to people, from which "
-            "training cannot go on; start from the bundle that was calibrated"
-        )
     recipe = next((recipe for recipe in RECIPES.values() if recipe.network == bundle.model), None)
     if recipe is None or recipe.crop_spec != bundle.framing:
         raise BadBundle(

@@ -8,7 +8,6 @@ import pytest
 from tiny.bundles import write_bundle_of
 
 from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.config import TrainConfig, from_table, read_table
@@ -153,14 +152,6 @@ def test_people_the_start_was_trained_on_are_only_trained_on(start, index):
     assert sum(map(len, parts)) == 24
     without = choose_people(index, dataclasses.replace(config, init=""))
     assert set(KNOWN[:2]) & {*without.calibration.tolist(), *without.test.tolist()}
-
-
-def test_a_bundle_with_a_map_of_its_embeddings_is_no_start(tmp_path):
-    map_of = EmbeddingMap(np.zeros(128, np.float32), np.eye(128, dtype=np.float32))
-    files = {MAP: map_of.to_bytes()}
-    rewrite_bundle(Bundle.open("default"), tmp_path / "mapped", {}, more_files=files)
-    with pytest.raises(BadBundle):
-        settings_from_bundle({"init": str(tmp_path / "mapped")})
 
 
 def test_a_folder_without_new_people_is_refused_with_the_numbers(start, index, tmp_path):
