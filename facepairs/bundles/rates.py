@@ -10,7 +10,7 @@ Look-alikes are pairs of different people whose photos lie in the same cluster o
 """
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -81,7 +81,9 @@ def _in_words(share: float) -> str:
     """Return a share above 0 in words, with two significant digits at most."""
     if share >= LARGE:
         return f"{round(100 * share)} in 100"
-    return f"1 in {round(float(f'{1 / share:.2g}')):,}"
+    if share > 0.1:  # two digits, rounded a second time, would be off by one
+        return f"1 in {round(1 / share)}"
+    return f"1 in {int(float(f'{1 / share:.2g}')):,}"
 
 
 class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -183,15 +185,29 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         return next(tables, self)
 
     def at(self, threshold: float) -> Errors:
-        """Return the errors at a threshold; between two of the table, the larger of each rate."""
-        last = len(self.thresholds) - 1
+        """Return the errors at a threshold.
+
+        Between two thresholds of the table, rates and both ends of their intervals are interpolated
+        linearly, so no threshold has a rate beside those measured around it.
+        """
+        threshold, last = float(threshold), len(self.thresholds) - 1
         below = max(0, bisect_right(self.thresholds, threshold) - 1)
-        above = min(last, bisect_left(self.thresholds, threshold))
+        above = min(below + 1, last)
+        low, high = self.thresholds[below], self.thresholds[above]
+        share = (threshold - low) / (high - low) if low < threshold < high else 0.0
+
+        def rate(rows: Rows, pairs: int | None) -> Rate:
+            value, *ends = (
+                one + share * (other - one)
+                for one, other in zip(rows[below], rows[above], strict=True)
+            )
+            return Rate(value, (ends[0], ends[1]), of=pairs)
+
         alike = self.lookalike_fmr
         return Errors(
-            fmr=_rate(self.fmr[below], self.impostor_pairs),
-            lookalike_fmr=_rate(alike[below], self.lookalike_pairs) if alike else None,
-            fnmr=_rate(self.fnmr[above], self.genuine_pairs),
+            fmr=rate(self.fmr, self.impostor_pairs),
+            lookalike_fmr=rate(alike, self.lookalike_pairs) if alike else None,
+            fnmr=rate(self.fnmr, self.genuine_pairs),
             people=self.people,
             measured_on=self.measured_on,
         )
@@ -219,10 +235,6 @@ class SmallFaces(msgspec.Struct, frozen=True, kw_only=True):
 
     below_px: Annotated[float, Meta(gt=0)]
     errors: ErrorTable
-
-
-def _rate(row: Row, pairs: int | None) -> Rate:
-    return Rate(row[0], row[1:], of=pairs)
 
 
 class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from facepairs.evaluation.calibrate import Recalibration
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
-KEPT = "fitted to half of these people, a new calibration was no better on the other half"
+KEPT = (
+    "fitted to half of these people, a new calibration was no better on the other half; their "
+    "errors are stored, and told with every verdict"
+)
 
 
 def calibrate(

@@ -1,7 +1,10 @@
+import itertools
 import math
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.measured import gallery_point, operating_point
@@ -39,6 +42,7 @@ class Model:
     threshold = 0.5
     promise = None
     errors = None
+    own_errors = None
 
     def __init__(self, *rows, errors=None, promise=None):
         self.thresholds = tuple(msgspec.convert(row, OperatingPoint) for row in rows)
@@ -73,11 +77,32 @@ def test_every_threshold_has_its_measured_errors():
     errors = msgspec.json.decode(msgspec.json.encode(point.to_json()))["errors"]
     assert errors["fmr"] == {"value": 0.01, "interval": [0.005, 0.02], "of": 3000}
     assert (errors["fnmr"]["value"], errors["measured_on"]) == (0.1, "forty people")
-    between = operating_point(model, threshold=0.2)
-    assert between.errors.fmr == Rate(RATES[1][0], RATES[1][1:], of=3000)  # never better than it is
-    assert between.errors.fnmr.value == TABLE.fnmr[2][0]
     assert operating_point(model, threshold=-9.0).errors.fmr.value == 1
     assert operating_point(model, threshold=9.0).errors.fnmr.value == 1
+
+
+def test_between_two_thresholds_rates_and_their_intervals_are_interpolated():
+    third = TABLE.at(0.15)  # a third of the way from 0.1 to 0.25
+    assert (third.fmr.value, third.fmr.of) == (pytest.approx(0.07), 3000)
+    assert third.fmr.interval == pytest.approx((0.035, 0.14))
+    assert third.lookalike_fmr.value == pytest.approx(0.0525)
+    assert third.fnmr.value == pytest.approx(0.04)
+    assert third.fnmr.interval == pytest.approx((0.02, 0.08))
+
+
+@given(st.floats(-2, 2))
+def test_no_threshold_has_a_rate_beside_its_interval_or_its_neighbours(threshold):
+    errors, later = TABLE.at(threshold), TABLE.at(threshold + 1e-4)
+    for name in ("fmr", "lookalike_fmr", "fnmr"):
+        rate, other = getattr(errors, name), getattr(later, name)
+        assert rate.interval[0] <= rate.value <= rate.interval[1]
+        assert (other.value - rate.value) * (1 if name == "fnmr" else -1) >= 0
+        assert abs(other.value - rate.value) < 2e-3  # no jumps
+        for row, after in itertools.pairwise(
+            zip(TABLE.thresholds, getattr(TABLE, name), strict=True)
+        ):
+            if row[0] <= threshold <= after[0]:
+                assert min(row[1][0], after[1][0]) <= rate.value <= max(row[1][0], after[1][0])
 
 
 def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
@@ -100,6 +125,9 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
         ((1.0, 0.9, 1.0), "100 in 100"),
         ((0.001, 0.0, 0.01), "1 in 1,000 (at most 1 in 100)"),
         ((0.1706, 0.15, 0.19), "1 in 6"),
+        ((0.1834, 0.17, 0.2), "1 in 5"),  # 5.45: not 5.5, and then 6
+        ((0.134, 0.12, 0.15), "1 in 7"),
+        ((0.0995, 0.09, 0.11), "1 in 10"),
         ((0.19, 0.01, 0.9), "1 in 5 (at most 90 in 100)"),
         ((0.0, 0.0, 0.3), "fewer than 30 in 100"),
     ],

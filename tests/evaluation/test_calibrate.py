@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import MODEL, NETWORK
-from facepairs.bundles.embedding_map import COHORT, MAP, EmbeddingMap, npy_bytes
+from facepairs.bundles.cohort import COHORT, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
 from facepairs.bundles.measured import operating_point
 from facepairs.bundles.writer import rewrite_bundle
@@ -75,20 +75,16 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     assert "Calibrated on 24 people" in (new.folder / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
-def test_a_cohort_stays_with_embeddings_that_are_not_mapped(faces, tmp_path):
+def test_a_cohort_stays_and_grouping_is_measured_with_it(faces, tmp_path):
     plain = tiny_bundle(tmp_path / "plain", kind="embedding")
     cohort = np.random.default_rng(0).normal(size=(4, 24)).astype(np.float32)
     files = {COHORT: npy_bytes(cohort)}
     with_cohort = rewrite_bundle(plain, tmp_path / "cohort", {}, more_files=files)
-    mapped = EmbeddingMap(np.zeros(24, np.float32), np.eye(24, dtype=np.float32)).to_bytes()
-    with_both = rewrite_bundle(plain, tmp_path / "both", {}, more_files={**files, MAP: mapped})
     assert plain.cohort is None
-    assert with_both.cohort is None
-    few = some_of(faces, tmp_path / "few", people=8)  # too few for a map
+    few = some_of(faces, tmp_path / "few", people=8)
     grouping = []
     for bundle in (plain, with_cohort):
         new = calibrate(bundle.folder, few, tmp_path / f"new-{bundle.folder.name}").bundle
-        assert MAP not in new.files
         assert np.array_equal(new.cohort, bundle.cohort)
         grouping.append(new.errors.grouping.linked)
     assert grouping[0] != grouping[1]
@@ -143,14 +139,39 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
 
 
 def test_figures_that_are_kept_are_not_mixed_with_new_ones(faces, tmp_path, monkeypatch):
-    monkeypatch.setattr("facepairs.evaluation.calibrate.whiten", lambda _: None)
     plain = tiny_bundle(tmp_path / "plain", kind="embedding")
-    first = calibrate(plain.folder, some_of(faces, tmp_path / "few", people=8), tmp_path / "first")
+    first = calibrate(plain.folder, some_of(faces, tmp_path / "few", people=12), tmp_path / "first")
     assert not first.kept_former
     monkeypatch.setattr("facepairs.evaluation.calibrate.is_no_better", lambda *_: True)
     second = calibrate(first.bundle.folder, faces, tmp_path / "second")
     assert second.kept_former
-    assert second.bundle.measured == first.bundle.measured
+    former = first.bundle.measured
+    own = second.bundle.own_errors
+    assert second.bundle.measured == msgspec.structs.replace(former, own_errors=own)
+    assert (own.people, own.measured_on) == (24, f"24 people of {faces.name}/")
+    assert (own.genuine_pairs, own.impostor_pairs) == (24 * 6, 24 * 23 // 2 * 16)
+    # every verdict tells both, whatever threshold decides
+    photos = sorted(next(faces.iterdir()).iterdir())
+    for chosen in ({}, {"threshold": 0.5}, {"max_fmr": 0.1}):
+        point = Verifier(second.bundle).verify(*photos[:2], **chosen).point
+        assert point.errors == first.bundle.errors.at(point.threshold)
+        assert point.own_errors == own.at(point.threshold)
+        assert point.lines()[-2].startswith("on your 24 people: ")
+        assert point.to_json()["own_errors"]["people"] == 24
+
+
+def test_own_errors_go_with_the_thresholds_of_a_new_calibration(faces, tmp_path, monkeypatch):
+    plain = tiny_bundle(tmp_path / "plain", kind="embedding")
+    few = some_of(faces, tmp_path / "few", people=8)
+    judge = "facepairs.evaluation.calibrate.is_no_better"
+    monkeypatch.setattr(judge, lambda *_: True)
+    first = calibrate(
+        calibrate(plain.folder, faces, tmp_path / "a").bundle.folder, few, tmp_path / "b"
+    )
+    assert first.bundle.own_errors.people == 8
+    monkeypatch.setattr(judge, lambda *_: False)
+    second = calibrate(first.bundle.folder, faces, tmp_path / "c")
+    assert (second.bundle.own_errors, second.bundle.errors.people) == (None, 24)
 
 
 def test_the_included_model_s_name_is_no_folder_to_write(bundle, faces):

@@ -13,17 +13,19 @@ export function oneIn([rate, , high]) {
 /** Return a share above 0 in words. */
 function words(share) {
   if (share >= 0.2) return `${whole.format(100 * share)} in 100`;
-  return `1 in ${share > 0.1 ? whole.format((1 / share).toPrecision(2)) : twoDigits.format(1 / share)}`;
+  return `1 in ${(share > 0.1 ? whole : twoDigits).format(1 / share)}`;
 }
 
-/** Return the rates of a table of errors at a threshold; between two rows, the larger of each. */
+/** Return the rates of a table of errors at a threshold, interpolated between two rows of it. */
 export function errorsAt(table, threshold) {
   const { thresholds, fmr, lookalike_fmr: alike, fnmr } = table;
-  const last = thresholds.length - 1;
-  const above = thresholds.findIndex((one) => one > threshold);
-  const below = Math.max(0, (above < 0 ? thresholds.length : above) - 1);
-  const from = thresholds.findIndex((one) => one >= threshold);
-  return { fmr: fmr[below], lookalike_fmr: alike?.[below] ?? null, fnmr: fnmr[from < 0 ? last : from] };
+  const next = thresholds.findIndex((one) => one > threshold);
+  const below = Math.max(0, (next < 0 ? thresholds.length : next) - 1);
+  const above = Math.min(below + 1, thresholds.length - 1);
+  const [low, high] = [thresholds[below], thresholds[above]];
+  const share = low < threshold && threshold < high ? (threshold - low) / (high - low) : 0;
+  const at = (rows) => rows[below].map((value, column) => value + share * (rows[above][column] - value));
+  return { fmr: at(fmr), lookalike_fmr: alike ? at(alike) : null, fnmr: at(fnmr) };
 }
 
 /** Return the verdict on a score at a threshold, as `Verdict.words`. */
