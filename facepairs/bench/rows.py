@@ -119,7 +119,7 @@ class Measurement:
 
 
 ROWS: Mapping[str, Row] = {
-    "pil": Row("facepairs.bench.usual:pil", "Pillow generator: whole images, resized, as float32"),
+    "pil": Row("facepairs.bench.pillow:pil", "Pillow generator: whole images, resized, as float32"),
     "article": Row("facepairs.bench.usual:article", "tf.data as tutorials do: pair by pair, by 10"),
     "article-parallel": Row("facepairs.bench.usual:article_parallel", "the same with AUTOTUNE"),
     "files": Row(OUR_STORE, "facepairs: faces decoded and aligned when needed"),

@@ -1,12 +1,11 @@
-"""The rows that people write first, with Pillow and with `tf.data`, and the limit of decoding."""
+"""The rows that people write first with `tf.data`, and the limit of decoding."""
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
-from PIL import Image
 
 from facepairs.bench.job import Batch, Job, Skip
 from facepairs.pipeline.decode import Cropper
@@ -16,36 +15,26 @@ ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
 LIMIT_IMAGES = 64  # decoded in one call
 
 
-def pil(job: Job) -> Iterator[Batch]:
-    """Yield batches of whole images, decoded and resized one after another."""
-    for pairs in job.batches():
-        left, right = (
-            np.stack([_resized_image(job.paths[image], job.crop_px) for image in side])
-            for side in (pairs.left, pairs.right)
-        )
-        yield Batch(len(pairs), (left, right), pairs.genuine)
-
-
-def _resized_image(path: str, side_px: int) -> npt.NDArray[np.float32]:
-    """Decode a whole image and resize it: float32[side_px, side_px, 3] in [0, 1]."""
-    with Image.open(path) as image:
-        resized = image.convert("RGB").resize((side_px, side_px))
-        return np.asarray(resized, np.float32) / np.float32(255)
-
-
 def article(job: Job) -> Iterator[Batch]:
     """Yield batches of the pipeline of the tutorials' article: its batch size, its prefetching."""
-    return _article(job, ARTICLE_BATCH, None, ARTICLE_PREFETCH)
+    return _batches(article_dataset(job, ARTICLE_BATCH, None))
 
 
 def article_parallel(job: Job) -> Iterator[Batch]:
     """Yield batches of the same pipeline with a parallel map and this bench's batch size."""
-    return _article(job, job.batch_size, tf.data.AUTOTUNE, tf.data.AUTOTUNE)
+    return _batches(article_dataset(job, job.batch_size, tf.data.AUTOTUNE, tf.data.AUTOTUNE))
 
 
-def _article(
-    job: Job, batch_size: int, parallel_calls: int | None, prefetch: int
-) -> Iterator[Batch]:
+def _batches(dataset: tf.data.Dataset) -> Iterator[Batch]:
+    for sides, genuine in dataset:
+        yield Batch(len(genuine), sides, genuine)
+
+
+def article_dataset(
+    job: Job, batch_size: int, parallel_calls: int | None, prefetch: int = ARTICLE_PREFETCH
+) -> tf.data.Dataset:
+    """Return batches of ((left, right), genuine): whole images, resized, float32 in [0, 1]."""
+
     def generate() -> Iterator[tuple[str, str, bool]]:
         for pairs in job.blocks():
             for left, right, genuine in zip(pairs.left, pairs.right, pairs.genuine, strict=True):
@@ -55,14 +44,12 @@ def _article(
         image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
         return tf.image.resize(image, (job.crop_px, job.crop_px)) / 255.0
 
-    def load_pair(left: tf.Tensor, right: tf.Tensor, genuine: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        return load(left), load(right), genuine
+    def load_pair(left: tf.Tensor, right: tf.Tensor, genuine: tf.Tensor) -> tuple[Any, Any]:
+        return (load(left), load(right)), genuine
 
     path, label = tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.bool)
     pairs = tf.data.Dataset.from_generator(generate, output_signature=(path, path, label))
-    dataset = pairs.map(load_pair, parallel_calls).batch(batch_size).prefetch(prefetch)
-    for left, right, genuine in dataset:
-        yield Batch(len(genuine), (left, right), genuine)
+    return pairs.map(load_pair, parallel_calls).batch(batch_size).prefetch(prefetch)
 
 
 def limit(job: Job) -> Iterator[Batch]:
