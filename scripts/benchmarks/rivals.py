@@ -2,8 +2,8 @@
 
     python scripts/benchmarks/rivals.py DATA [--rows pil,torch-2,files] [--out bench.json]
 
-Runs what `facepairs bench` runs, with rows for PyTorch, NVIDIA DALI, Keras and a careful use of
-Pillow. Rows whose package is not installed are skipped.
+Runs what `facepairs bench` runs, with rows for PyTorch, NVIDIA DALI, Grain, Keras and a careful
+use of Pillow. Rows whose package is not installed are skipped.
 """
 
 import argparse
@@ -37,6 +37,10 @@ RIVALS = {
             f"PyTorch DataLoader, {workers} workers, Pillow crops as uint8 tensors",
         )
         for workers in sorted(TORCH_WORKERS)
+    },
+    **{
+        f"grain-{kind}": Row(f"grain_rows:{kind}", f"Grain, {count} {kind}, Pillow crops as uint8")
+        for kind, count in (("threads", cores()), ("processes", 2))
     },
     "dali-cpu": Row("dali_rows:dali", f"NVIDIA DALI on the CPU, {cores()} threads"),
 }

@@ -10,10 +10,15 @@ import gpu
 import pytest
 from processes.command_line import facepairs
 
-ALONE = (  # hides TensorFlow
-    "import runpy, sys; sys.modules['tensorflow'] = None; sys.argv = sys.argv[1:]; "
-    "runpy.run_path(sys.argv[0], run_name='__main__')"
-)
+# Runs a script as if TensorFlow were not installed.
+ALONE = """
+import runpy, sys
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name == "tensorflow" else find(name, *rest)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 ROWS = ("constant", "pil", "article", "files", "tfrecord-jpeg", "tfrecord-raw", "memory")
 FEW = ("constant", "pil", "memory")
 SHORT = ("--models", "difference", "--seconds", "0.05", "--batch-size", "4")

@@ -12,7 +12,13 @@ from facepairs.bench.rows import Settings, Spec
 from facepairs.bench.worker import row_function
 
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
-IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others fork
+IN_PROCESS = (
+    "pil-draft",
+    "keras-threads",
+    "torch-0",
+    "grain-threads",
+    "dali-cpu",
+)  # the others fork
 
 
 @pytest.fixture(scope="module")
