@@ -18,6 +18,7 @@ Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory"]
 Loss = Literal["in-batch", "margin", "triplet"]
 Devices = Literal["auto", "one", "all"]
+Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "litert-int8"]
 BenchRow = Literal[
     "pil",
@@ -26,6 +27,7 @@ BenchRow = Literal[
     "files",
     "files-unaligned",
     "tfrecord-jpeg",
+    "tfrecord-raw",
     "memory",
     "limit",
 ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from facepairs.beam import paths
 from facepairs.beam.paths import BeamPath, Place, remote_errors, stand_in
 from facepairs.beam.runner import choose_map
+from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
@@ -50,6 +51,7 @@ def build_cache_at(
     out: str,
     config: TrainConfig,
     pairs: int,
+    encoding: Encoding = "jpeg",
     runner: str | None = None,
     beam_options: Sequence[str] = (),
 ) -> CacheManifest:
@@ -60,7 +62,7 @@ def build_cache_at(
     Args:
         data: Folder of faces: a local one, or one of `scheme://…`.
         out: Folder to write, likewise; a cache there is replaced.
-        config, pairs: As for `build_training_cache`.
+        config, pairs, encoding: As for `build_training_cache`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
@@ -74,7 +76,7 @@ def build_cache_at(
     ordered_map = choose_map(runner, beam_options)
     faces, folder = paths.parse_place(data), paths.parse_place(out)
     if runner is None and isinstance(faces, Path) and isinstance(folder, Path):
-        return build_training_cache(faces, folder, config, pairs)
+        return build_training_cache(faces, folder, config, pairs, encoding)
     with remote_errors(faces, folder):
         _check_request(faces, folder, pairs)
         index = index_place(faces)
@@ -85,7 +87,7 @@ def build_cache_at(
         records = collect(inspected, len(index))
         table = PhotoTable.of(records, len(index), config.align)
         index, table = choose_usable(index, table, config.skip_bad)
-        plan = cache_plan(index, table, config, pairs)
+        plan = cache_plan(index, table, config, pairs, encoding)
         with _replaced(folder) as cache:
             written = ordered_map(partial(upload_shard, read, cache), plan.shard_plans())
             manifest = plan.collect(written)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from facepairs.bench.job import FRAME_PX, SEED
-from facepairs.bench.rows import BASELINE, LIMIT, Settings
+from facepairs.bench.rows import BASELINE, LIMIT, STORES, Settings
 from facepairs.bench.run import Line, Results
 from facepairs.support.machine import describe
 from facepairs.support.words import align_columns
@@ -26,6 +26,9 @@ TRAINING = (
     ("constant batch", ",.2f", "ceiling_steps_per_s"),
     ("of it", ".0%", "share_of_ceiling"),
 )
+
+BLOCKS = "▏▎▍▌▋▊▉█"  # eighths of a column, for bars
+BAR_COLUMNS, CUT = 36, " >>"
 
 Record = dict[str, Any]  # a line of a table as JSON; unknown figures are None
 
@@ -101,6 +104,58 @@ def _median(line: Line, name: str) -> float | None:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.4g}")  # more digits would be noise
+
+
+def bars(report: Record, blocks: bool = True) -> list[str]:
+    """Return the pipelines' speeds as bars of text; rows without a speed are left out.
+
+    Lengths are proportional to pairs per second. Where the fastest pipeline is over twice as fast
+    as the next, its bar is cut and ends with `>>`, so that the others can be compared.
+
+    Args:
+        report: As `to_json` returns it.
+        blocks: Draw with Unicode blocks, which have eighths of a column, instead of `#`.
+    """
+    rows = [row for row in report["rows"] if row["pairs_per_s"]]
+    second, fastest = sorted([0.0] + [row["pairs_per_s"] for row in rows])[-2:] if rows else (0, 0)
+    full = second if 0 < 2 * second < fastest else fastest
+    lines = [["", "", "pairs/s", "x pil"]]
+    for row in rows:
+        bar = _bar(row["pairs_per_s"] / full, BLOCKS if blocks else "#")
+        times = "" if row["x_pil"] is None else f"{row['x_pil']:,.1f}"
+        lines.append([row["name"], bar.ljust(BAR_COLUMNS), f"{row['pairs_per_s']:,.0f}", times])
+    return align_columns(lines, right=True)
+
+
+def _bar(share: float, glyphs: str) -> str:
+    """Draw a share of the full bar; above 1 it is cut."""
+    if share > 1:
+        return glyphs[-1] * (BAR_COLUMNS - len(CUT)) + CUT
+    whole, part = divmod(max(1, round(share * BAR_COLUMNS * len(glyphs))), len(glyphs))
+    return glyphs[-1] * whole + (glyphs[part - 1] if part else "")
+
+
+def conclusion(report: Record) -> list[str]:
+    """Return what a bench says of our stores in at most two sentences."""
+    stores = [row for row in report["rows"] if row["name"] in STORES and row["x_pil"]]
+    times = [f"{row['name']} {row['x_pil']:,.1f} times" for row in stores]
+    lines = []
+    if times:
+        generator = next(row for row in report["rows"] if row["name"] == BASELINE)
+        lines.append(
+            f"A Pillow generator gives {generator['pairs_per_s']:,.0f} pairs/s here; "
+            f"{', '.join(times)} as many."
+        )
+    steps = [row for row in report["training"] if row["share_of_ceiling"] is not None]
+    if steps:
+        rate = statistics.median(row["ceiling_steps_per_s"] for row in steps)
+        batch = report["settings"]["batch_size"]
+        shares = [f"{row['share_of_ceiling']:.0%} from {row['name']}" for row in steps]
+        lines.append(
+            f"A training step takes {rate * batch:,.0f} pairs/s ({batch} in {1000 / rate:,.0f} ms) "
+            f"if no input is prepared; it reaches {', '.join(shares)}."
+        )
+    return lines
 
 
 def to_text(report: Record) -> list[str]:

@@ -13,7 +13,7 @@ from facepairs.errors import BadConfig
 from facepairs.support.validation import did_you_mean
 
 BASELINE, LIMIT, UNALIGNED = "pil", "limit", "files-unaligned"
-STORES = ("files", "memory", "tfrecord-jpeg")
+STORES = ("files", "memory", "tfrecord-jpeg", "tfrecord-raw")
 TRAINED = ("files", "memory")  # stores that training is measured from, unless rows are named
 OUR_STORE = "facepairs.bench.stores:store_batches"
 
@@ -125,6 +125,7 @@ ROWS: Mapping[str, Row] = {
     "files": Row(OUR_STORE, "facepairs: faces decoded and aligned when needed"),
     "files-unaligned": Row(OUR_STORE, "facepairs: centre squares decoded when needed"),
     "tfrecord-jpeg": Row(OUR_STORE, "facepairs: cache of pairs, crops as JPEGs", has_cache=True),
+    "tfrecord-raw": Row(OUR_STORE, "facepairs: cache of pairs, crops as pixels", has_cache=True),
     "memory": Row(OUR_STORE, "facepairs: crops decoded once, kept in memory"),
     "limit": Row("facepairs.bench.usual:limit", "squares decoded on all cores, then dropped"),
 }

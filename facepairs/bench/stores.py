@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
+from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.models.build import build_network
 from facepairs.pipeline.dataset import Store, make_dataset
@@ -56,7 +57,8 @@ def _open(job: Job, shuffle_seed: int | None = None) -> tf.data.Dataset:
 def build(job: Job) -> Measurement:
     """Build the cache of a row on disk."""
     started = time.perf_counter()
-    build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, len(job.pairs)))
+    encoding: Encoding = "raw" if job.name == "tfrecord-raw" else "jpeg"
+    build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, len(job.pairs), encoding))
     took = time.perf_counter() - started
     size = sum(file.stat().st_size for file in job.cache.iterdir())
     return Measurement(build_s=took, disk_mb=size / 1e6)

@@ -12,6 +12,7 @@ from facepairs.cli.shared.output import (
     INTERRUPTED,
     NEGATIVE,
     OK,
+    can_print,
     log,
     print_json,
     print_rows,
@@ -31,17 +32,19 @@ def bench(
     ] = None,
     repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 2,
     seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 2.0,
+    training: Annotated[
+        bool, Option(help="Also measure training, from files and memory or the stores in --rows.")
+    ] = True,
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     json: Json = False,
 ) -> None:
     """Compare the speed of input pipelines on this machine.
 
     Each runs in a process of its own. Says beforehand how long it takes: with the defaults about
-    four minutes on two cores. Training is measured as well: from files and memory, or from the
-    stores in --rows. For figures to publish, use more rounds and seconds. About 4,000 photos are
-    used, of people drawn at random. Faces are found beforehand, which reads all these files once,
-    so the disk does not matter if they fit in memory; caches are written to the folder for
-    temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
+    five minutes on two cores. For figures to publish, use more rounds and seconds. About 4,000
+    photos are used, of people drawn at random. Faces are found beforehand, which reads all these
+    files once, so the disk does not matter if they fit in memory; caches are written to the folder
+    for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import STORES, TRAINED, Settings, select_rows
@@ -51,10 +54,11 @@ def bench(
     selected = select_rows(rows)
     if out:
         check_output_file(out)
+    trained = () if not training else STORES if rows else TRAINED
     settings = Settings(
         data=str(data),
         rows=selected,
-        training=[name for name in (STORES if rows else TRAINED) if name in selected],
+        training=[name for name in trained if name in selected],
         repeats=repeats,
         seconds=seconds,
         most_images=MOST_IMAGES,
@@ -74,7 +78,7 @@ def bench(
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    from facepairs.bench.report import to_text
+    from facepairs.bench.report import BLOCKS, bars, conclusion, to_text
 
     machine, settings = report["machine"], report["settings"]
     images = f"{counted(settings['images'], 'image')}, in batches of {settings['batch_size']}"
@@ -84,5 +88,8 @@ def _print_report(report: dict[str, Any]) -> None:
             ("images", f"{images}, align {settings['align']}"),
         ]
     )
-    print("\n" + "\n".join(to_text(report)) + "\n")
+    print("\n" + "\n".join(bars(report, can_print(BLOCKS))) + "\n")
+    print("\n".join(to_text(report)) + "\n")
     print_rows((row["name"], row["note"]) for row in report["rows"])
+    if sentences := conclusion(report):
+        print("\n" + "\n".join(sentences))

@@ -5,12 +5,16 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from facepairs.choices import Encoding
 from facepairs.cli.shared.options import (
+    Align,
     AnyData,
     BeamOptions,
     Config,
     Json,
     Runner,
+    Seed,
+    SkipBad,
     path,
 )
 from facepairs.cli.shared.output import print_result
@@ -30,16 +34,22 @@ def build(
     out: Annotated[str, Option(parser=path, help="Folder to write; a cache there is replaced.")],
     pair_count: Annotated[int, Option(help="Number of pairs to sample.")],
     beam: BeamOptions = None,
+    encoding: Annotated[
+        Encoding, Option(help="Store JPEGs of the crops, or their pixels: no decoding, more space.")
+    ] = "jpeg",
+    align: Align = None,
+    seed: Seed = None,
+    skip_bad: SkipBad = False,
     config: Config = None,
     runner: Runner = None,
     json: Json = False,
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
 
-    Use the settings of the training (its --config): training refuses a cache of other pairs. A
-    cache is written whole or not at all, by threads of this machine or by a --runner. Of several
-    faces, threads take the one that fits the folder, a runner the most prominent one. With
-    facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
+    Use the settings of the training (its --seed, --align, --config): training refuses a cache of
+    other pairs. A cache is written whole or not at all, by threads of this machine or by a
+    --runner. Of several faces, threads take the one that fits the folder, a runner the most
+    prominent one. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
     with console.waiting("starting TensorFlow"):
         from facepairs.beam.build_cache import build_cache_at
@@ -48,8 +58,9 @@ def build(
     manifest = build_cache_at(
         data,
         out,
-        cache_config(config),
+        cache_config(config, align=align, seed=seed, skip_bad=skip_bad),
         pair_count,
+        encoding,
         runner=runner,
         beam_options=beam or [],
     )
@@ -57,6 +68,7 @@ def build(
     rows = [
         ("written", out),
         ("pairs", f"{manifest.pairs:,} in {counted(len(manifest.shards), 'shard')}"),
+        ("crops", "JPEG" if encoding == "jpeg" else "raw pixels"),
         ("size", f"{size / 1e6:,.1f} MB"),
     ]
     values = {"out": out, "bytes": size, "manifest": manifest.to_json(), "schema": 1}

@@ -14,7 +14,7 @@ from PIL import Image
 from facepairs.bench import job as bench_job
 from facepairs.bench import stores
 from facepairs.bench.job import SEED, Batch, Job
-from facepairs.bench.report import to_json, to_text
+from facepairs.bench.report import BAR_COLUMNS, bars, conclusion, to_json, to_text
 from facepairs.bench.rows import ROWS, Measurement, Row, Settings, Spec, select_rows
 from facepairs.bench.run import Line, Results
 from facepairs.bench.worker import (
@@ -245,6 +245,37 @@ def test_tables_line_by_line() -> None:
         "files          7.00 (6.00-8.00)        1.0%            9.00  80% (60%-100%)",
         "memory         failed: ValueError: no",
     ]
+
+
+def test_bars_are_as_long_as_the_speed_and_one_that_is_far_longer_is_cut() -> None:
+    report = to_json(results(), "facepairs bench x")
+    lines = bars(report)
+    assert [line.split()[0] for line in lines[1:]] == ["pil", "memory", "article-parallel", "limit"]
+    pil, memory, parallel, limit = lines[1:]
+    assert limit.count("█") == BAR_COLUMNS
+    assert pil.count("█") == int(0.1 * BAR_COLUMNS)
+    assert "▋" in pil  # .1 x 36 columns are 3 and 5 eighths
+    assert parallel.count("█") == int(0.255 * BAR_COLUMNS)
+    assert memory.count("█") + len(" >>") == BAR_COLUMNS
+    assert " >>" in memory
+    assert " >>" not in limit
+    assert memory.split()[-2:] == ["20,000", "200.0"]
+    plain = "".join(bars(report, blocks=False))
+    assert plain.isascii()
+    assert plain.count("#") == 4 + 33 + 9 + 36
+    empty = {**report, "rows": [row for row in report["rows"] if not row["pairs_per_s"]]}
+    assert len(bars(empty)) == 1
+
+
+def test_the_conclusion_compares_our_stores_and_says_what_a_step_takes() -> None:
+    first, second = conclusion(to_json(results(), "facepairs bench x"))
+    assert "100 pairs/s" in first
+    assert "memory 200.0 times" in first
+    assert "limit" not in first
+    assert "takes 576 pairs/s (64 in 111 ms)" in second  # 9 steps of 64 pairs
+    assert "80% from files" in second
+    nothing = replace(results(), rows=[], training=[])
+    assert conclusion(to_json(nothing, "")) == []
 
 
 def test_training_steps_are_measured_by_the_loop(

@@ -24,8 +24,8 @@ def bench(*arguments: object) -> Result:
 @pytest.mark.slow
 def test_every_store_and_the_training_loop_are_measured(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "bench.json"
-    names = ["pil", "files", "files-unaligned", "tfrecord-jpeg", "memory", "article",
-             "limit"]  # fmt: skip
+    names = ["pil", "files", "files-unaligned", "tfrecord-jpeg", "tfrecord-raw", "memory",
+             "article", "limit"]  # fmt: skip
     done = bench(photos, "--rows", ",".join(names), "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text())
@@ -36,9 +36,9 @@ def test_every_store_and_the_training_loop_are_measured(photos: Path, tmp_path: 
     for row in rows.values():
         assert 0 < row["pairs_per_s_min"] <= row["pairs_per_s"] <= row["pairs_per_s_max"]
         assert row["failed"] is row["skipped"] is None
-    assert rows["tfrecord-jpeg"]["disk_mb"] > 0
+    assert 0 < rows["tfrecord-jpeg"]["disk_mb"] < rows["tfrecord-raw"]["disk_mb"]
     stores = [row["name"] for row in report["training"]]
-    assert stores == ["files", "memory", "tfrecord-jpeg"]
+    assert stores == ["files", "memory", "tfrecord-jpeg", "tfrecord-raw"]
     for row in report["training"]:
         assert row["steps_per_s"] > 0 < row["share_of_ceiling"]
         assert 0 <= row["input_wait_share"] < 1
@@ -51,4 +51,5 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(
     done = bench(photos, "--rows", "pil,broken")
     assert done.returncode == 1
     assert re.search(r"^pil +\d", done.stdout, re.MULTILINE)
+    assert re.search(r"^pil +[█#]+ +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^broken +failed: AttributeError: ", done.stdout, re.MULTILINE)

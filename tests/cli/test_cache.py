@@ -1,6 +1,7 @@
 """`facepairs cache build`, and opening a cache for training."""
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -41,7 +42,8 @@ def build(photos: object, out: object, *words: object, check: int = 0) -> Result
 def test_a_cache_is_built_and_described(photos, tmp_path, settings):
     out = tmp_path / "cache"
     printed = build(photos, out)
-    assert printed.stdout.startswith(f"written  {out}\npairs    40 in 1 shard\n")
+    described = f"written  {out}\npairs    40 in 1 shard\ncrops    JPEG\n"
+    assert printed.stdout.startswith(described)
     assert printed.stderr == ""
     assert {path.name for path in out.iterdir()} == FILES
     made = json.loads(build(photos, out, "--config", settings, "--json").stdout)
@@ -49,7 +51,38 @@ def test_a_cache_is_built_and_described(photos, tmp_path, settings):
     assert made["out"] == str(out)
     assert made["bytes"] == sum(path.stat().st_size for path in out.glob("*.tfrecord"))
     assert made["manifest"] == json.loads((out / "manifest.json").read_text())
-    assert made["manifest"]["crop_px"] == 128
+    assert (made["manifest"]["crop_px"], made["manifest"]["encoding"]) == (128, "jpeg")
+    raw = json.loads(build(photos, out, "--encoding", "raw", "--json").stdout)
+    assert raw["manifest"]["encoding"] == "raw"
+    assert 2 * 40 * 3 * 128**2 < raw["bytes"] < 2 * 40 * 3 * 128**2 + 40 * 200
+    assert made["bytes"] < raw["bytes"] / 2
+
+
+def test_wrong_input_is_refused_in_a_line(photos, tmp_path):
+    (tmp_path / "empty" / "Ann").mkdir(parents=True)
+    for data, words, named in (
+        (photos, ("--encoding", "png"), "'png' is not one of 'jpeg', 'raw'"),
+        (tmp_path / "none", (), "none"),
+        (tmp_path / "empty", (), "empty"),
+        (photos, ("--seed", -1), "seed is -1"),
+        (photos, ("--align", "eyes"), "'eyes'"),
+    ):
+        done = build(data, tmp_path / "c", *words, check=2)
+        assert named in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "c").exists()
+
+
+def test_seed_alignment_and_bad_photos_are_those_of_train(photos, tmp_path, settings):
+    faces = shutil.copytree(photos, tmp_path / "faces")
+    bad = min(faces.glob("*/*.jpg"))
+    bad.write_bytes(b"no photo")
+    words = ("--config", settings, "--seed", 7, "--align", "none")
+    assert bad.name in build(faces, tmp_path / "c", *words, check=2).stderr
+    build(faces, tmp_path / "c", *words, "--skip-bad")
+    config = load_config(settings).replace(seed=7, align="none", skip_bad=True)
+    store = opened(faces, tmp_path / "c", config)
+    assert (store.manifest.seed, store.manifest.alignment) == (7, "lfw-frame")
 
 
 def opened(photos: Path, out: Path, config: TrainConfig):

@@ -97,13 +97,14 @@ def test_all_stores_return_the_same_bits_in_batches_of_any_kind(mixed, tmp_path,
     assert np.array_equal(crops_of(MemoryStore.build(mixed, plan), everyone, 9), alone)
     sampler = PairSampler(mixed.first, range(len(mixed.people)), 0)
     pairs = sampler.block(0, 0, 60)
-    build_cache(tmp_path / "cache", CachePlan(mixed, plan, sampler, 60))
-    records = RecordStore.open(tmp_path / "cache")
-    assert records.manifest.alignment == plan.alignment
-    batches = records.batches(6, None).take(10)
-    sides = zip(*(sides for sides, _ in batches), strict=True)
-    for crops, images in zip(sides, (pairs.left, pairs.right), strict=True):
-        assert np.abs(np.concatenate(crops).astype(int) - alone[images]).mean() <= 1.5
+    for encoding, loss in (("jpeg", 1.5), ("raw", 0)):
+        build_cache(tmp_path / encoding, CachePlan(mixed, plan, sampler, 60, encoding))
+        records = RecordStore.open(tmp_path / encoding)
+        assert records.manifest.alignment == plan.alignment
+        batches = records.batches(6, None).take(10)
+        sides = zip(*(sides for sides, _ in batches), strict=True)
+        for crops, images in zip(sides, (pairs.left, pairs.right), strict=True):
+            assert np.abs(np.concatenate(crops).astype(int) - alone[images]).mean() <= loss
 
 
 def test_crops_agree_with_verifications(mixed):

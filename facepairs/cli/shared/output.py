@@ -106,6 +106,15 @@ def escape_unencodable() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def can_print(text: str) -> bool:
+    """Return whether the encoding of stdout has all characters of a text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def json_text(value: dict[str, Any]) -> str:
     """Return an object as indented JSON."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)

@@ -1,6 +1,6 @@
 """Build the TFRecord cache of sampled pairs; it appears whole or not at all.
 
-A pair takes the space of two images, so the cache only pays where opening files one by one is slow;
+A pair takes the space of two crops, so the cache pays where photos are slow to open or to decode;
 the stores `files` and `memory` need no such space. The content of each shard is planned here; its
 bytes do not depend on what writes it, a thread here or another machine.
 """
@@ -9,13 +9,14 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from facepairs.choices import Encoding
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
@@ -39,6 +40,7 @@ from facepairs.support.places import check_output_folder
 
 SMALL_SHARD_PAIRS, SMALL_CACHE_SHARDS, SHARD_PAIRS = 1000, 16, 8192
 JPEG_QUALITY = 95
+KEPT_CROPS = 1024  # encoded, while a shard is written: people with few photos come again
 ReadPhoto = Callable[[str], bytes]
 
 
@@ -48,6 +50,7 @@ class ShardPlan:
 
     Attributes:
         name: File name of the shard.
+        encoding: How crops are stored.
         root: Names the folder of faces in messages.
         pairs: The pairs, by image numbers of the index.
         images: int32[M], the image numbers in `pairs`, sorted and distinct.
@@ -56,6 +59,7 @@ class ShardPlan:
     """
 
     name: str
+    encoding: Encoding
     root: Path
     pairs: PairList
     images: npt.NDArray[np.int32]
@@ -72,12 +76,15 @@ class CachePlan:
         crops: How they are cropped.
         sampler: Every shard is a block of its epoch 0.
         pairs: How many pairs there are in all.
+        encoding: `jpeg` stores the crops as JPEGs, with a small loss; `raw` stores their pixels,
+            which take five to six times the space and need no decoding.
     """
 
     index: FaceIndex
     crops: CropPlan
     sampler: PairSampler
     pairs: int
+    encoding: Encoding = "jpeg"
 
     def shard_plans(self) -> Iterator[ShardPlan]:
         """Plan the shards: each is a block of the sampler's epoch 0."""
@@ -88,6 +95,7 @@ class CachePlan:
             images = pairs.images()
             yield ShardPlan(
                 name=shard_name(number, count),
+                encoding=self.encoding,
                 root=index.root,
                 pairs=pairs,
                 images=images,
@@ -103,6 +111,7 @@ class CachePlan:
             done += shard.pairs
             progress(done, self.pairs)
         return CacheManifest(
+            encoding=self.encoding,
             frame_px=self.crops.spec.frame_px,
             crop_px=self.crops.spec.crop_px,
             alignment=self.crops.alignment,
@@ -184,14 +193,15 @@ def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
         BadData: A photo cannot be read, or the file cannot be written.
         BadImage: A photo cannot be decoded.
     """
-    path, cropper, pairs = folder / plan.name, Cropper(plan.crops), plan.pairs
+    path, pairs = folder / plan.name, plan.pairs
+    crop = lru_cache(KEPT_CROPS)(partial(_crop, plan, Cropper(plan.crops), read))
     rows = (np.searchsorted(plan.images, side).tolist() for side in (pairs.left, pairs.right))
     try:
         with tf.io.TFRecordWriter(str(path)) as writer:
             for left, right, genuine in zip(*rows, pairs.genuine.tolist(), strict=True):
                 feature = {"genuine": _integer(genuine)}
                 for side, row in (("left", left), ("right", right)):
-                    feature[side] = _content(_crop(plan, cropper, row, read))
+                    feature[side] = _content(crop(row))
                     feature[f"{side}_id"] = _integer(plan.images[row])
                 example = tf.train.Example(features=tf.train.Features(feature=feature))
                 writer.write(example.SerializeToString(deterministic=True))
@@ -201,7 +211,7 @@ def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
         raise BadData(f"{path}: {problem}; choose another place or free space") from None
 
 
-def _crop(plan: ShardPlan, cropper: Cropper, row: int, read: ReadPhoto) -> bytes:
+def _crop(plan: ShardPlan, cropper: Cropper, read: ReadPhoto, row: int) -> bytes:
     """Return the encoded crop of a photo."""
     path = plan.root / plan.names[row]
     try:
@@ -209,6 +219,8 @@ def _crop(plan: ShardPlan, cropper: Cropper, row: int, read: ReadPhoto) -> bytes
     except OSError as error:
         raise BadData(f"{path}: {error.strerror}; {REBUILD}") from None
     crop = cropper.crop(data, row, str(path))
+    if plan.encoding == "raw":
+        return crop.tobytes()
     with tf.device("/CPU:0"):
         jpeg = tf.io.encode_jpeg(crop, quality=JPEG_QUALITY, chroma_downsampling=False)
         return bytes(jpeg.numpy())

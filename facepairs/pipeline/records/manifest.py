@@ -16,11 +16,12 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from facepairs.choices import Encoding
 from facepairs.errors import BadData
 from facepairs.support.validation import validate
 
 FORMAT: Final = "facepairs-pair-cache"
-VERSION: Final = 4
+VERSION: Final = 5
 MANIFEST = "manifest.json"
 MAX_SHARDS = 99_999
 MAX_MANIFEST_BYTES = 64 << 20
@@ -28,7 +29,7 @@ REBUILD = "build the cache again"
 
 Count = Annotated[int, Meta(ge=0)]
 Version = Annotated[
-    Literal[4], Meta(description=f"{VERSION}, the version that this facepairs reads")
+    Literal[5], Meta(description=f"{VERSION}, the version that this facepairs reads")
 ]
 
 
@@ -49,6 +50,7 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Contents of a cache: each shard is a block of epoch 0 of the sampler with these settings.
 
     Attributes:
+        encoding: How crops are stored: `jpeg`, or `raw` for their pixels.
         frame_px: Side of the frame to which `crop_px` refers.
         crop_px: Side of the crops.
         alignment: Name of the alignment of the crops.
@@ -62,6 +64,7 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     format: Literal["facepairs-pair-cache"] = FORMAT
     version: Version = VERSION
+    encoding: Encoding
     frame_px: Count
     crop_px: Count
     alignment: str

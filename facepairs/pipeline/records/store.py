@@ -1,6 +1,7 @@
 """Read the TFRecord cache of sampled pairs.
 
-A record is a `tf.train.Example` with `left` and `right` (bytes: a crop's JPEG), `genuine`,
+A record is a `tf.train.Example` with `left` and `right` (bytes: a crop's JPEG, or its
+uint8 pixels), `genuine`,
 `left_id` and `right_id` (int64; image numbers of the index). The shards, one after the other, have
 the sampler's own sequence.
 """
@@ -24,7 +25,7 @@ from facepairs.pipeline.records.manifest import (
 from facepairs.support.platform import cores
 
 INTERLEAVED_SHARDS = 16
-SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of pairs
+SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 900 raw ones
 READ_BYTES = 1 << 20
 _DIFFERENCES = {
     "index_fingerprint": "the folder of faces is another or has changed",
@@ -151,13 +152,18 @@ class RecordStore:
         label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
         sides = {side: tf.io.FixedLenFeature([], tf.string) for side in ("left", "right")}
         count, side_px = 2 * (end - begin), self.manifest.crop_px
-        is_whole = end - begin == batch_size
+        is_raw, is_whole = self.manifest.encoding == "raw", end - begin == batch_size
 
         def decode(records: tf.Tensor) -> Batch:
             part = records if is_whole else records[begin:end]  # a slice copies the images
             own = tf.io.parse_example(part, {**sides, **label})
             crops = tf.ensure_shape(tf.concat([own["left"], own["right"]], axis=0), [count])
-            left, right = tf.split(decode_jpegs(crops, side_px), 2)
+            if is_raw:
+                pixels = tf.io.decode_raw(crops, tf.uint8, fixed_length=3 * side_px**2)
+                images = tf.reshape(pixels, [count, side_px, side_px, 3])
+            else:
+                images = decode_jpegs(crops, side_px)
+            left, right = tf.split(images, 2)
             whole = own if is_whole else tf.io.parse_example(records, label)
             return (left, right), tf.cast(whole["genuine"], tf.float32)
 

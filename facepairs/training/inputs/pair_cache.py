@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
-from facepairs.config import TrainConfig, load_config
+from facepairs.choices import Encoding
+from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
@@ -30,6 +32,7 @@ def build_training_cache(
     out: Path,
     config: TrainConfig,
     pairs: int,
+    encoding: Encoding = "jpeg",
 ) -> CacheManifest:
     """Write the cache of pairs that a training with these settings reads.
 
@@ -38,6 +41,7 @@ def build_training_cache(
         out: Folder to write; a cache there is replaced.
         config: The training's settings.
         pairs: How many pairs.
+        encoding: How crops are stored, as in `CachePlan`.
 
     Returns:
         The cache's manifest.
@@ -52,7 +56,7 @@ def build_training_cache(
         index, table = usable_photos(
             FaceIndex.scan(data), config.align, config.skip_bad, fit_faces=not config.lists
         )
-        return build_cache(out, cache_plan(index, table, config, pairs))
+        return build_cache(out, cache_plan(index, table, config, pairs, encoding))
 
 
 def cache_plan(
@@ -60,6 +64,7 @@ def cache_plan(
     table: PhotoTable,
     config: TrainConfig,
     pairs: int,
+    encoding: Encoding,
 ) -> CachePlan:
     """Return the cache of pairs for a training with these settings.
 
@@ -68,23 +73,30 @@ def cache_plan(
         table: What was found in them.
         config: The settings.
         pairs: How many pairs.
+        encoding: How crops are stored.
 
     Raises:
         NotEnough: There are too few people.
     """
     crops = table.crop_plan(config.recipe.crop_spec, config.align)
     sampler = PairSampler(index.first, choose_people(index, config).training, config.seed)
-    return CachePlan(index, crops, sampler, pairs)
+    return CachePlan(index, crops, sampler, pairs, encoding)
 
 
-def cache_config(config_file: Path | None) -> TrainConfig:
+def cache_config(config_file: Path | None, **options: Any) -> TrainConfig:
     """Return the settings of the training that a cache is for.
+
+    Args:
+        config_file: The training's TOML file; a file that names no model means `difference`.
+        **options: Settings that override the file's; None and False leave them as they are.
 
     Raises:
         BadConfig: A setting cannot be used, or the model does not train from a cache.
     """
-    base = load_config(config_file) if config_file else TrainConfig(model="difference")
-    return base.replace(cache="to be built")  # refused where no cache can be read
+    given = {name: value for name, value in options.items() if value not in (None, False)}
+    table = {"model": "difference", **read_table(config_file), **given}
+    table["cache"] = "to be built"  # refused for a model that cannot read one
+    return from_table(table, str(config_file or ""))
 
 
 def open_training_cache(

@@ -61,7 +61,8 @@ def test_every_shard_is_a_block_of_the_sampler(index, built):
 
 
 @pytest.mark.parametrize("batch_size", [7, 35])
-def test_pixels_are_those_of_the_files_store(index, built, batch_size):
+@pytest.mark.parametrize("encoding", ["jpeg", "raw"])
+def test_pixels_are_those_of_the_files_store(index, tmp_path, batch_size, encoding):
     files = make_dataset(
         FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)),
         lambda: iter([expected(index)]),
@@ -69,10 +70,13 @@ def test_pixels_are_those_of_the_files_store(index, built, batch_size):
     )
     images, genuine = read_all(files)
     assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
-    batches = RecordStore.open(built).batches(batch_size, None)
+    store = RecordStore.open(build(tmp_path / "c", index, encoding=encoding))
+    assert store.manifest.encoding == encoding
+    batches = store.batches(batch_size, None)
     got, labels = read_all(batches, PAIRS // batch_size)
     assert got.dtype == np.uint8
-    assert np.abs(got.astype(int) - images).mean() <= 2
+    distance = np.abs(got.astype(int) - images)
+    assert (distance.max() == 0) if encoding == "raw" else (0 < distance.mean() <= 2)
     assert np.array_equal(labels, genuine)
 
 
@@ -142,8 +146,8 @@ def test_the_same_arguments_give_the_same_bytes(index, built, tmp_path):
 
 def test_the_manifest_describes_the_pairs(index, built):
     table = json.loads((built / MANIFEST).read_text())
-    assert (table["version"], table["pairs"]) == (4, PAIRS)
-    assert table["seed"] == SEED
+    assert (table["version"], table["pairs"]) == (5, PAIRS)
+    assert (table["seed"], table["encoding"]) == (SEED, "jpeg")
     assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
     assert (table["alignment"], table["detector"]) == ("lfw-frame", "")
     assert table["index_fingerprint"] == index.fingerprint
@@ -186,6 +190,7 @@ def test_an_invalid_manifest_raises_bad_data(built, tmp_path_factory, data):
         ({"version": 1}, "version is 1"),
         ({"format": "other"}, MANIFEST),
         ({"shards": None}, "shards is None"),
+        ({"encoding": "png"}, "encoding is 'png'"),
         ({"pairs": "70"}, "pairs is '70'"),
         ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1}]}, MANIFEST),
         ({"shards": [{"name": "x"}]}, r"shards\[0\]: "),
