@@ -82,15 +82,15 @@ class TrainConfig:
         if recipe.points and px != recipe.image_size:
             yield f"image_size is {px}; {model} needs {recipe.image_size}"
         if recipe.points and self.align == "none":
-            yield f"align is none; {model} needs aligned faces, siamese does not"
+            yield f"align is none; {model} needs aligned faces, fisher does not"
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
             yield "calibration_share, test_share and validation_share leave nobody to train on"
         if not recipe.embeds and self.loss != "in-batch":
-            yield f"loss {self.loss} is for siamese models, not {model}"
+            yield f"loss {self.loss} is for models that embed a face, not {model}"
         if self.cache and not recipe.takes_pairs:
             yield (
                 f"{model} does not train from a cache of pairs; leave the cache out, or use model "
-                "difference or siamese-conv"
+                "difference or siamese"
             )
 
     def _pace(self) -> Pace:

@@ -7,7 +7,7 @@ recipe to `RECIPES`.
 
 from dataclasses import dataclass, replace
 
-from facepairs.choices import Member, Model
+from facepairs.choices import Model
 from facepairs.images.crop import CropSpec
 
 
@@ -45,8 +45,6 @@ class Recipe:
         starts_from: The bundle whose weights training starts from where none is named.
         clip_norm: Longest gradient; a longer one is shortened. None: no limit.
         augment: Strength of random shift, scale, rotation and light; 0: only mirroring.
-        members: What each member of a siamese network sees, see `models.fisher.tower`.
-        cohort: How many typical faces lower the scores of photos that are close to them.
         several_share: Share of a batch of distinct people who have several photos; None: their
             share among the people.
         article: Draw pairs as the tutorials' article does, for comparison.
@@ -65,8 +63,6 @@ class Recipe:
     starts_from: str = ""
     clip_norm: float | None = None
     augment: float = 1.0
-    members: tuple[Member, ...] = ("face",)
-    cohort: int = 0
     several_share: float | None = None
     article: bool = False
 
@@ -83,18 +79,6 @@ class Recipe:
 
 
 FINE_TUNING = Pace(epochs=8, pairs_per_epoch=640, learning_rate=1e-4)
-SIAMESE = Recipe(
-    network="siamese",
-    embeds=True,
-    precomputes=True,
-    from_scratch=Pace(epochs=20, pairs_per_epoch=6_656, learning_rate=2e-3),
-    batch_size=256,
-    image_size=128,
-    crop_px=128,
-    members=("face", "eyes", "lines"),
-    cohort=256,
-    several_share=0.75,
-)
 DIFFERENCE = Recipe(
     network="difference",
     embeds=False,
@@ -119,10 +103,18 @@ RECIPES: dict[Model, Recipe] = {
         clip_norm=1.0,  # there is no batch normalisation to hold the network together
         augment=0.0,
     ),
-    "siamese": SIAMESE,
-    "siamese-small": replace(SIAMESE, network="siamese-small", members=("face",), cohort=0),
-    "siamese-conv": Recipe(
-        network="siamese-conv",
+    "fisher": Recipe(
+        network="fisher",
+        embeds=True,
+        precomputes=True,
+        from_scratch=Pace(epochs=20, pairs_per_epoch=6_656, learning_rate=2e-3),
+        batch_size=256,
+        image_size=128,
+        crop_px=128,
+        several_share=0.75,
+    ),
+    "siamese": Recipe(
+        network="siamese",
         embeds=True,
         from_scratch=Pace(epochs=30, pairs_per_epoch=12_800, learning_rate=2e-3),
         batch_size=128,

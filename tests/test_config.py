@@ -26,7 +26,7 @@ def test_there_are_few_settings_and_each_is_explained():
 def test_toml_round_trip(seed, share, image_size, skip):
     size = 16 * image_size
     config = TrainConfig(
-        model="siamese-conv",
+        model="siamese",
         seed=seed,
         validation_share=share,
         image_size=size,
@@ -38,7 +38,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"model": "vgg"}, "model is 'vgg'; use one of resnet, siamese"),
+        ({"model": "vgg"}, "model is 'vgg'; use one of resnet, fisher"),
         ({"image_size": 100}, "image_size is 100; resnet needs 150"),
         ({"align": "none"}, "resnet needs aligned faces"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
@@ -48,10 +48,10 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"batch_size": 64, "pairs_per_epoch": 32}, "pairs_per_epoch is 32; use at least"),
         ({"image_size": 63}, "image_size is 63"),
         (
-            {"model": "siamese", "image_size": 100},
-            "image_size is 100; siamese needs a multiple of 16 from 96 on",
+            {"model": "fisher", "image_size": 100},
+            "image_size is 100; fisher needs a multiple of 16 from 96 on",
         ),
-        ({"model": "siamese", "cache": "c"}, "does not train from a cache"),
+        ({"model": "fisher", "cache": "c"}, "does not train from a cache"),
         ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
     ],
 )
@@ -73,24 +73,23 @@ def test_missing_and_malformed_files_are_named(tmp_path):
 
 def test_a_model_brings_its_recipe_for_settings_not_given():
     assert from_table({}, "t") == TrainConfig() == from_table({"model": "resnet"}, "t")
-    small = from_table({"model": "siamese-small"}, "t")
-    assert (small.recipe.members, small.recipe.cohort, small.max_epochs) == (("face",), 0, 20)
+    assert from_table({"model": "fisher"}, "t").max_epochs == 20
     assert from_table({"model": "difference"}, "t").max_epochs == 30
-    assert from_table({"model": "siamese-conv", "batch_size": 16}, "t").batch_size == 16
+    assert from_table({"model": "siamese", "batch_size": 16}, "t").batch_size == 16
     base = from_table({"batch_size": 32, "model": "difference"}, "t")
-    assert base.replace(model="siamese").batch_size == 32
+    assert base.replace(model="fisher").batch_size == 32
     assert TrainConfig().replace(model="difference") == TrainConfig(model="difference")
-    siamese = from_table({"model": "difference"}, "t").replace(model="siamese")
-    assert siamese == TrainConfig(model="siamese")
+    fisher = from_table({"model": "difference"}, "t").replace(model="fisher")
+    assert fisher == TrainConfig(model="fisher")
 
 
 def test_a_run_from_a_bundle_is_gentler():
-    siamese = TrainConfig(model="siamese")
-    config = siamese.replace(init="mine")
+    fisher = TrainConfig(model="fisher")
+    config = fisher.replace(init="mine")
     assert (config.epochs, config.pairs_per_epoch, config.learning_rate) == (2, 3_200, 1e-4)
     assert TrainConfig(init="mine", epochs=5).epochs == 5
-    assert config.replace(init="") == siamese
-    assert TrainConfig(model="siamese", minutes=3).max_epochs > 1_000
+    assert config.replace(init="") == fisher
+    assert TrainConfig(model="fisher", minutes=3).max_epochs > 1_000
     assert TrainConfig() == TrainConfig(init="default")  # resnet always begins from a bundle
 
 
@@ -110,7 +109,7 @@ def test_lists_ask_for_view_1():
 
 @pytest.mark.parametrize("loss", get_args(Loss))
 def test_a_loss_is_for_models_that_embed(loss):
-    embeds = {"model": "siamese-conv", "loss": loss}
+    embeds = {"model": "siamese", "loss": loss}
     assert from_table(embeds).loss == loss
     assert from_table(embeds | {"cache": "folder"}).loss == loss
     if loss != TrainConfig.loss:

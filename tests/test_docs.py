@@ -153,7 +153,7 @@ def test_the_layers_of_the_design_are_the_import_contracts():
 def test_the_settings_that_depend_on_the_model_are_the_recipes():
     from facepairs.config import TrainConfig, from_table
 
-    models = ("resnet", "siamese", "siamese-conv", "difference")
+    models = ("resnet", "fisher", "siamese", "difference")
     columns = [from_table({"model": name}) for name in models]
     text = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8").partition("## All")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE)

@@ -11,7 +11,7 @@ import facepairs
 
 
 def train_and_evaluate() -> float:
-    config = facepairs.TrainConfig(model="siamese-small", minutes=10)
+    config = facepairs.TrainConfig(model="fisher", minutes=10)
     with facepairs.showing(log=print):
         run = facepairs.train("photos", "run", config, devices="auto", store="files")
     assert_type(run, facepairs.Run)
@@ -42,7 +42,7 @@ def calibrate() -> str:
 
 def fit_with_keras() -> dict[str, float]:
     training = facepairs.pairs_dataset("photos", batch_size=32, store="memory")
-    model = facepairs.build_keras("siamese-conv", image_size=64)
+    model = facepairs.build_keras("siamese", image_size=64)
     model.compile("adam", loss=facepairs.EmbeddingLoss("margin"))
     metrics = facepairs.PairMetrics(facepairs.pairs_dataset("photos", split="validation"))
     stop = keras.callbacks.EarlyStopping(monitor="val_pair_auc", mode="max")

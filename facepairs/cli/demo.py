@@ -72,7 +72,7 @@ def demo(
         _run("data", "synth", "--out", faces, *photos, "--seed", SEED)
     _run("data", "check", faces)
     resume = ("--resume",)
-    settings = ("--model", "siamese-small", "--epochs", EPOCHS, "--seed", SEED)
+    settings = ("--model", "fisher", "--epochs", EPOCHS, "--seed", SEED)
     _run("train", faces, "--out", run, *(resume if (run / "config.toml").exists() else settings))
     _run("evaluate", bundle, faces, "--out", scores, "--report", page)
     _run("evaluate", bundle, "default", faces)

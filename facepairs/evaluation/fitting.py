@@ -25,7 +25,7 @@ MIN_GAP = 1e-5  # between the classes' mean scores, in standard deviations; less
 PROMISES = (0.01, 0.1)
 """Target FMRs that a bundle may promise by default, the first that is possible. On LFW, .01 among
 look-alikes accepts 1 of 550 strangers at random and misses 3 % of the genuine pairs of the included
-model, and 22 % of those of `siamese`, of which .001 would miss most."""
+model, and 22 % of those of `fisher`, of which .001 would miss most."""
 MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 
 

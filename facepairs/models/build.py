@@ -1,24 +1,19 @@
 """Build a network by the name of its architecture."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import keras
 from keras import layers
 
-from facepairs.choices import Member
 from facepairs.models.augment import RandomFace
 from facepairs.models.convolutional import difference_head, face_tower
-from facepairs.models.fisher.tower import fisher_tower
-from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.models.resnet import ResidualNetwork, face_resnet
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
     "resnet": (ResidualNetwork, face_resnet),
-    "siamese": (FrozenBackboneNetwork, fisher_tower),
-    "siamese-small": (FrozenBackboneNetwork, fisher_tower),
-    "siamese-conv": (EmbeddingNetwork, face_tower),
+    "siamese": (EmbeddingNetwork, face_tower),
     "difference": (PairNetwork, difference_head),
 }
 
@@ -29,8 +24,6 @@ def build_network(
     image_px: int,
     augment: float,
     loss: str = "in-batch",
-    members: Sequence[Member] = ("face",),
-    cohort: int = 0,
 ) -> Network:
     """Build a network with new weights, drawn from Keras's global seed.
 
@@ -40,21 +33,17 @@ def build_network(
         image_px: Side to which they are resized, 64 to 224.
         augment: Strength of the augmentation, 0 to 2.
         loss: Name of the objective, for embedding networks only.
-        members: For siamese only: the regions that its members see, see `fisher_tower`.
-        cohort: For siamese only: the size of the cohort, likewise.
 
     Returns:
         The network.
     """
     network, build_head = MODELS[name]
-    prepare = _prepare(crop_px, image_px)
-    fisher = build_head is fisher_tower
-    head = fisher_tower(image_px, members, cohort) if fisher else build_head(image_px)
+    prepare, head = build_preparation(crop_px, image_px), build_head(image_px)
     objective = build_loss(loss) if network.kind == "embedding" else BinaryLogit()
     return network(name, crop_px, image_px, prepare, RandomFace(augment), head, objective)
 
 
-def _prepare(crop_px: int, image_px: int) -> keras.Model:
+def build_preparation(crop_px: int, image_px: int) -> keras.Model:
     """Return the layers that cast to float32 in [0, 1] and, if the sizes differ, resize."""
     steps: list[keras.Layer] = [layers.Rescaling(1 / 255, name="to_unit_range")]
     if image_px != crop_px:

@@ -193,7 +193,7 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
     `pairs_dataset(…, distinct_people=True)`. Works with every Keras backend.
 
     Examples:
-        >>> model = facepairs.build_keras("siamese-conv")
+        >>> model = facepairs.build_keras("siamese")
         >>> model.compile("adam", loss=facepairs.EmbeddingLoss("in-batch", temperature=0.1))
 
     Args:

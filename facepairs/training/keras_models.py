@@ -11,7 +11,7 @@ from facepairs.errors import BadBundle, BadConfig
 from facepairs.models.convolutional import difference_head, face_tower
 from facepairs.models.export.keras_file import check_keras_file
 
-TRAINABLE = ("difference", "siamese-conv")
+TRAINABLE = ("difference", "siamese")
 
 
 def load_keras(bundle: Path | str | None = None) -> keras.Model:
@@ -43,12 +43,12 @@ def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
 
     Args:
         name: `difference`, the network of the absolute difference of both images, or
-            `siamese-conv`, one convolutional tower (its layer `face_tower`) for both sides.
+            `siamese`, one convolutional tower (its layer `face_tower`) for both sides.
         image_size: Side of the images in pixels, 64 to 224.
 
     Returns:
         For `difference` a model of float32[N, 1], the logit of "genuine", to compile with
-        `keras.losses.BinaryCrossentropy(from_logits=True)`; for `siamese-conv` one of
+        `keras.losses.BinaryCrossentropy(from_logits=True)`; for `siamese` one of
         float32[N, 2, 256], both embeddings, to compile with `EmbeddingLoss`.
 
     Raises:
@@ -71,7 +71,7 @@ def read_keras(bundle: Bundle) -> keras.Model:
     Raises:
         BadBundle: The bundle has no Keras model, or Keras refuses it.
     """
-    import facepairs.models.build  # noqa: F401 - registers its layers; some need TensorFlow
+    import facepairs.fisher.tower  # noqa: F401 - registers its layers, which need TensorFlow
 
     data = bundle.read(MODEL)
     with tempfile.TemporaryDirectory() as folder:

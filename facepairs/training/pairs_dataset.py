@@ -115,7 +115,7 @@ def pairs_dataset(
         raise BadConfig('a cache is given together with store="tfrecord"', "cache")
     if cache is not None and (split != "training" or distinct_people):
         raise BadConfig("a cache has pairs to train on alone, and not of distinct people", "cache")
-    model: Any = "siamese-conv" if distinct_people else "difference"
+    model: Any = "siamese" if distinct_people else "difference"
     config = TrainConfig(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad,
         cache=str(cache or ""),

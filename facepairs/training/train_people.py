@@ -16,15 +16,15 @@ from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
+from facepairs.fisher.network import FisherNetwork
 from facepairs.images.crop import CropPlan
-from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import photos_named
 from facepairs.support import console
 from facepairs.support.platform import keep_freed_memory
 from facepairs.training.distributed import DistributedContext, connect_devices
-from facepairs.training.fisher import prepare_features
+from facepairs.training.features import prepare_features
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.loop import (
     EpochBoard,
@@ -119,7 +119,7 @@ def _check_devices(context: DistributedContext, config: TrainConfig) -> None:
 def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trainable, Store]:
     """Return what is trained and the source of its inputs: images, or features computed once."""
     network = training.network
-    if not isinstance(network, FrozenBackboneNetwork):
+    if not isinstance(network, FisherNetwork):
         return network, training.data.store
     features = prepare_features(training, network, should_stop)
     return network.feature_head(), features

@@ -1,8 +1,8 @@
 """Write the bundle of a training: export the weights that are kept, then calibrate on others.
 
 Calibration scores come from the exported network and Pillow's decoding, as `verify` computes them,
-so threshold and probability fit what a user runs. Large weights are first rounded to 16 or
-8 bits: the files shrink, and Keras, ONNX and calibration use the same weights.
+so threshold and probability fit what a user runs. Large weights are first rounded to half
+precision: the files shrink, and Keras, ONNX and calibration use the same weights.
 """
 
 import tempfile
@@ -16,14 +16,14 @@ from facepairs.bundles.measured import Measured
 from facepairs.bundles.writer import write_bundle
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
+from facepairs.fisher.fit import fit_cohort
+from facepairs.fisher.network import FisherNetwork
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
-from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
-from facepairs.training.fisher import fit_cohort
 from facepairs.training.run_folder import BUNDLE
 from facepairs.training.training import Training
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
@@ -47,7 +47,7 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
     console.log(f"exporting epoch {kept}" if kept else "exporting the start")
     return_freed_memory()  # what training held
     data, network = training.data, training.network_for_export()
-    if isinstance(network, FrozenBackboneNetwork) and isinstance(source, MemoryStore):
+    if isinstance(network, FisherNetwork) and isinstance(source, MemoryStore):
         fit_cohort(network, source, data.index.first[data.split.training], data.config.seed)
     round_weights(network.head)
     model = network.inference_model()

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.errors import BadConfig, BadRun
+from facepairs.fisher.network import FisherNetwork
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
@@ -284,12 +285,12 @@ class Training:
 def create_network(data: TrainingData) -> Network:
     """Build the network that the settings name."""
     config, recipe = data.config, data.config.recipe
+    if recipe.precomputes:
+        return FisherNetwork.build(recipe.crop_px, config.image_size, config.loss)
     return build_network(
         recipe.network,
         recipe.crop_px,
         config.image_size,
         recipe.augment,
         loss=config.loss,
-        members=recipe.members,
-        cohort=recipe.cohort,
     )

@@ -47,7 +47,7 @@ from facepairs.support.parallel import thread_map
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.words import align_columns
 
-MODELS = {"difference": 64, "siamese-conv": 64, "resnet": 150}  # side of the input in pixels
+MODELS = {"difference": 64, "siamese": 64, "resnet": 150}  # side of the input in pixels
 CONSTANT = "constant"
 TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 CROP_PX, PEOPLE, PHOTOS = 128, 250, 8

@@ -1,6 +1,6 @@
 """What a second worker brings and costs: steps of one worker and of two, on this machine.
 
-    python scripts/benchmarks/scaling.py DATA [--model siamese-conv] [--pairs 64] [--json]
+    python scripts/benchmarks/scaling.py DATA [--model siamese] [--pairs 64] [--json]
 
 Each worker has half of the cores, so that both measurements have the same to work with, and takes
 as many pairs per step. What a step of two takes longer than a step of one is communication, and
@@ -42,24 +42,28 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.config import TrainConfig
     from facepairs.data.index import FaceIndex
     from facepairs.faces.inspection import inspect_photos
+    from facepairs.fisher.fit import precompute
+    from facepairs.fisher.network import FisherNetwork
     from facepairs.models.build import build_network
-    from facepairs.models.frozen_backbone import FrozenBackboneNetwork
-    from facepairs.models.network import Trainable
+    from facepairs.models.network import Network, Trainable
     from facepairs.models.replicas import synchronise_batch_norms
     from facepairs.pipeline.dataset import Store
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
     from facepairs.training.distributed import connect_devices
-    from facepairs.training.fisher import precompute
     from facepairs.training.step import TrainStep, create_optimizer
 
     context = connect_devices("auto")
     config = TrainConfig().replace(model=options.model)
     index = FaceIndex.scan(options.data).without(range(options.images, 10**7))
+    network: Network
     with context.scope():
-        network = build_network(
-            options.model, config.recipe.crop_px, config.image_size, config.recipe.augment
-        )
+        if config.recipe.precomputes:
+            network = FisherNetwork.build(config.recipe.crop_px, config.image_size)
+        else:
+            network = build_network(
+                options.model, config.recipe.crop_px, config.image_size, config.recipe.augment
+            )
     if context.strategy:
         synchronise_batch_norms(network.head)
     plan = inspect_photos(index, config.align).crop_plan(config.recipe.crop_spec, config.align)
@@ -68,7 +72,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     source: Store = store
     model: Trainable = network
     row: Row = {"pairs": options.pairs, "workers": context.workers}
-    if isinstance(network, FrozenBackboneNetwork):
+    if isinstance(network, FisherNetwork):
         started = time.perf_counter()
         features = precompute(network, store, len(index))
         row["precompute_s_per_image"] = (time.perf_counter() - started) / len(index)
@@ -201,7 +205,7 @@ def print_report(one: Row, two: Row) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--model", default="siamese-conv")
+    parser.add_argument("--model", default="siamese")
     parser.add_argument("--pairs", type=int, default=64, help="per worker and step")
     parser.add_argument("--steps", type=int, default=30, help="measured, after five more")
     parser.add_argument("--images", type=int, default=3000, help="of DATA, for measuring")

@@ -56,7 +56,7 @@ TRIALS = {  # commands by extra, after those of the core; each must not fail
         ("evaluate", "scores.csv"),
     ],
     "train": [
-        ("train", "faces", "--out", "run", "--model", "siamese-small", "--epochs", "1"),
+        ("train", "faces", "--out", "run", "--model", "fisher", "--epochs", "1"),
         ("evaluate", "run/bundle", "faces"),
     ],
     "measure": [

@@ -31,7 +31,7 @@ TEST_PEOPLE = 200
 MOST_PHOTOS = 20  # of a person
 TIGHT = CropSpec(250, 130)  # from the brows to the chin, and a little more
 GREY_PX = 96
-METHODS = ("calibrated", "fine-tuned", "siamese")
+METHODS = ("calibrated", "fine-tuned", "fisher")
 
 
 def draw(index: FaceIndex, count: int, seed: int) -> list[int]:
@@ -90,7 +90,7 @@ def make(method: str, photos: Path, out: Path, minutes: float) -> tuple[dict[str
         return facepairs("calibrate", "default", photos, "--out", out), out
     if (out / "config.toml").exists():
         return facepairs("train", photos, "--out", out, "--resume"), out / "bundle"
-    settings = {"fine-tuned": (), "siamese": ("--model", "siamese", "--minutes", minutes)}[method]
+    settings = {"fine-tuned": (), "fisher": ("--model", "fisher", "--minutes", minutes)}[method]
     return facepairs("train", photos, "--out", out, *settings), out / "bundle"
 
 

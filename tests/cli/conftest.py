@@ -14,7 +14,7 @@ from tiny.bundles import FRAME_PX, error_table, tiny_bundle
 from facepairs.bundles.rates import OperatingPoint
 
 SMALL = """
-model = "siamese-small"
+model = "fisher"
 image_size = 96
 epochs = 2
 pairs_per_epoch = 64
@@ -64,14 +64,14 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese-small`; its local descriptors are fitted roughly."""
-    from facepairs.training import fisher
+    """A short training of `fisher`; its local descriptors are fitted roughly."""
+    from facepairs.fisher import fit
     from facepairs.training.inputs import data as training_data
 
     def train(folder: Path) -> tuple[Path, dict[str, Any], str]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fisher, "ITERATIONS", 2)
-            patch.setattr(fisher, "SAMPLE_IMAGES", 20)
+            patch.setattr(fit, "ITERATIONS", 2)
+            patch.setattr(fit, "SAMPLE_IMAGES", 20)
             patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
             words = ("train", faces, "--out", folder, "--config", settings, "--json")
             done = in_process(*words, check=0)

@@ -19,7 +19,7 @@ OWN = (
     "  ",  # continues the line before
 )
 SHORT = """\
-model = "siamese-conv"
+model = "siamese"
 epochs = 1
 batch_size = 16
 pairs_per_epoch = 64

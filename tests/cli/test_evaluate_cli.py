@@ -19,14 +19,14 @@ def evaluate(*arguments: object, check: int = 0) -> Result:
 def world(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("world")
     draw_photos(root / "photos")
-    write_method(root / "run" / "siamese", invented())
+    write_method(root / "run" / "fisher", invented())
     write_scores(root / "scores.csv", invented(seed=2, folds=0))
     return root
 
 
 def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
     page = tmp_path / "report.html"
-    where = (world / "run" / "siamese", world / "photos")
+    where = (world / "run" / "fisher", world / "photos")
     done = evaluate(*where, "--report", page, "--json")
     summary = json.loads(done.stdout)
     assert summary["threshold_source"] == "own_networks"
@@ -46,7 +46,7 @@ def test_several_are_compared_in_a_table(world):
     pairs, blank, title, *lines = evaluate(world / "run", world / "scores.csv").stdout.splitlines()
     assert (pairs.split()[0], blank, title) == ("Pairs", "", f"Verifiers. {VERIFIERS_NOTE}")
     assert lines[0].startswith("verifier")
-    assert [line.split()[0] for line in lines[1:3]] == ["siamese", world.name]
+    assert [line.split()[0] for line in lines[1:3]] == ["fisher", world.name]
     assert "balanced accuracy" in lines[5]
 
 

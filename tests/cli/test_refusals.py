@@ -66,7 +66,7 @@ REFUSED = [
     ((*CROSSVAL, "--out", "faces/run"), "config"),
     ((*CACHE, "0"), "config"),
     ((*CACHE, "9", "--config", "none.toml"), "config"),
-    ((*CACHE, "9", "--config", "siamese.toml"), "config"),
+    ((*CACHE, "9", "--config", "fisher.toml"), "config"),
     ((*CACHE, "9", "--out", "faces"), "data"),
     ((*CACHE, "9", "--", "--quiet"), "config"),
     (("gallery", "list", "none"), "data"),
@@ -92,7 +92,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "text.jpg").write_text("no photo")
     (here / "empty").mkdir()
     (here / "pairs.csv").write_text("left,right\na.jpg,b.jpg\n")
-    (here / "siamese.toml").write_text('model = "siamese"\n')
+    (here / "fisher.toml").write_text('model = "fisher"\n')
     write_lists(here / "faces", here / "lists")
     write_scores(here / "scores.csv", invented(folds=0))
     tiny_bundle(here / "bundle", alignment="landmarks-5", **AMONG_LOOKALIKES)

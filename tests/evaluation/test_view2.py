@@ -65,8 +65,8 @@ def test_ece_uses_each_folds_own_calibration():
 
 
 def test_a_fold_without_a_threshold_or_a_class_is_refused(tmp_path):
-    folder = write_method(tmp_path / "siamese", invented())
-    source = ScoreSource("view2", str(folder), "siamese")
+    folder = write_method(tmp_path / "fisher", invented())
+    source = ScoreSource("view2", str(folder), "fisher")
     result = json.loads((folder / "result.json").read_text())
     result["folds"].pop()
     (folder / "result.json").write_text(json.dumps(result))

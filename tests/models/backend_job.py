@@ -17,7 +17,7 @@ from facepairs.models.losses import COMPILED
 
 LOSSES = {
     "difference": keras.losses.BinaryCrossentropy(from_logits=True),
-    "siamese-conv": facepairs.EmbeddingLoss(),
+    "siamese": facepairs.EmbeddingLoss(),
 }
 
 

@@ -75,8 +75,8 @@ def prepare(base: Path) -> None:
     names = [str(path.relative_to(part)) for path in sorted(part.glob("*/*.jpg"))]
     rows = [f"{one},{other},0" for one, other in zip(names, names[::-1], strict=True)]
     (base / "pairs.csv").write_text("\n".join(["left,right,genuine", *rows]) + "\n")
-    for model in ("difference", "siamese-small"):
-        size = {"difference": 64, "siamese-small": 96}[model]
+    for model in ("difference", "fisher"):
+        size = {"difference": 64, "fisher": 96}[model]
         settings = f'model = "{model}"\nimage_size = {size}\n{TRAIN_TOML}'
         (base / f"{model}.toml").write_text(settings)
     (base / "view2.toml").write_text(VIEW2_TOML)
@@ -299,7 +299,7 @@ def _quick_job(
 
 KILLED: dict[str, Callable[[Path], Job]] = {
     "train": lambda base: train_job(base, "train", "difference", "files"),
-    "fisher": lambda base: train_job(base, "fisher", "siamese-small", "memory"),
+    "fisher": lambda base: train_job(base, "fisher", "fisher", "memory"),
     "cache": cache_job,
     "calibrate": calibrate_job,
     "score": score_job,

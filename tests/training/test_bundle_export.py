@@ -182,7 +182,7 @@ def test_tensorflow_formats_agree_with_the_bundle_or_are_refused(tmp_path, monke
 
 @pytest.mark.slow
 def test_an_export_with_other_weights_is_refused(tmp_path):
-    bundle = keras_bundle(tmp_path / "bundle", "siamese-conv", other_weights=True)
+    bundle = keras_bundle(tmp_path / "bundle", "siamese", other_weights=True)
     words = ("export", bundle.folder, "--out", tmp_path / "out", "--format", "litert", "--json")
     done = facepairs(*words, check=2)
     assert "nothing was written" in json.loads(done.stdout)["error"]["message"]
@@ -191,7 +191,7 @@ def test_an_export_with_other_weights_is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["litert", "litert-int8"])
-@pytest.mark.parametrize("name", ["default", "siamese-conv", "difference"])
+@pytest.mark.parametrize("name", ["default", "siamese", "difference"])
 def test_every_model_can_be_exported(tmp_path, name, format):
     bundle = name if name == "default" else keras_bundle(tmp_path / "bundle", name).folder
     words = ("export", bundle, "--out", tmp_path / "out", "--format", format, "--json")

@@ -10,8 +10,8 @@ from processes import workers
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "processes" / "shared_training.py"
 LOSSES = ("in-batch", "margin", "triplet")
-CONV = "siamese-conv:in-batch"
-ALL = (*(f"siamese-conv:{loss}" for loss in LOSSES), "difference:in-batch")
+CONV = "siamese:in-batch"
+ALL = (*(f"siamese:{loss}" for loss in LOSSES), "difference:in-batch")
 
 
 def script(faces, out: Path, devices: int, *models: str) -> list[str]:

@@ -91,7 +91,7 @@ def test_a_killed_training_ends_at_the_weights_of_an_unstopped_one(
 def test_a_stopped_cross_validation_goes_on_within_its_fold(many_faces, tmp_path, how, code):
     write_lists(many_faces, tmp_path / "lists")
     file = tmp_path / "view2.toml"
-    file.write_text(f'model = "siamese-conv"\n{SHORT}')
+    file.write_text(f'model = "siamese"\n{SHORT}')
     begin = ("crossval", many_faces, "--lists", tmp_path / "lists", "--config", file)
     begin += ("--fold", 1, "--fold", 2, "--out")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"

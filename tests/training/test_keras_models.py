@@ -32,7 +32,7 @@ def test_an_unknown_objective_is_refused():
         facepairs.EmbeddingLoss("arcface")
 
 
-@pytest.mark.parametrize(("name", "shape"), [("difference", (3, 1)), ("siamese-conv", (3, 2, 256))])
+@pytest.mark.parametrize(("name", "shape"), [("difference", (3, 1)), ("siamese", (3, 2, 256))])
 def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape):
     model = facepairs.build_keras(name)
     left, right = np.random.default_rng(1).integers(0, 256, (2, 3, 64, 64, 3)).astype(np.float32)

@@ -28,7 +28,7 @@ from facepairs.training.training import Epoch, Training
 
 EPOCHS, STEPS, BATCH = 2, 4, 8
 CONFIG = TrainConfig(
-    model="siamese-conv",
+    model="siamese",
     align="none",
     image_size=64,
     epochs=EPOCHS,

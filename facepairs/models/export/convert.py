@@ -1,8 +1,7 @@
 """Convert a Keras model to ONNX, with a check that both compute the same, and to LiteRT.
 
-Large weights are rounded and stored as they are rounded: the projections of a Fisher tower to 8
-bits, others to float16 precision. The files are a quarter or half as large, and scores change by
-less than image decoders differ. All arithmetic stays in float32.
+Large weights are rounded to half precision and stored so. The files are half as large, and scores
+change by less than image decoders differ. All arithmetic stays in float32.
 """
 
 import contextlib
@@ -18,7 +17,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from facepairs.models.fisher.embedding import Projections, eight_bits, scales
 from facepairs.support.random_streams import Stream, raw_words
 
 LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
@@ -44,13 +42,10 @@ def quiet_exporters() -> Iterator[None]:
 
 
 def round_weights(head: keras.Model) -> None:
-    """Round a network's large float32 weights in place to 8 bits or to float16 precision.
+    """Round a network's large float32 weights in place to half precision.
 
     Rounding twice changes nothing. Tensors with values beyond float16's range stay as they are.
     """
-    for layer in head.layers:
-        if isinstance(layer, Projections):
-            layer.round_kernels()
     for variable in head.variables:
         if variable.dtype == "float32" and np.prod(variable.shape) >= LARGE:
             rounded = _rounded(np.asarray(variable))
@@ -111,7 +106,7 @@ def _run(session: Any, inputs: list[np.ndarray]) -> np.ndarray:
 
 
 def _finished(data: bytes, output: str) -> bytes:
-    """Rename the only output, and store large tensors in 8 or 16 bits where that is exact.
+    """Rename the only output, and store large tensors in half precision where that is exact.
 
     A cast to float32 follows each; ONNX Runtime casts once, when it loads the file. Weights that
     the exporter multiplied with a batch normalisation are not exact any more and stay float32.
@@ -124,11 +119,12 @@ def _finished(data: bytes, output: str) -> bytes:
         node.output[:] = [output if edge == last.name else edge for edge in node.output]
         node.input[:] = [output if edge == last.name else edge for edge in node.input]
     last.name = output
-    tensors, nodes = [], list(model.graph.node)
+    tensors, casts = [], []
     for tensor in model.graph.initializer:
-        stored, casts = _stored(tensor, _is_second_factor(tensor.name, nodes))
-        tensors += stored
-        nodes = casts + (_scaled(nodes, tensor.name) if len(stored) > 1 else nodes)
+        stored, cast = _stored(tensor)
+        tensors.append(stored)
+        casts += cast
+    nodes = [*casts, *model.graph.node]
     del model.graph.initializer[:], model.graph.node[:]
     model.graph.initializer.extend(tensors)
     model.graph.node.extend(nodes)
@@ -136,48 +132,17 @@ def _finished(data: bytes, output: str) -> bytes:
     return serialised
 
 
-def _stored(tensor: Any, second_factor: bool) -> tuple[list[Any], list[Any]]:
-    """Return how an ONNX tensor is stored, and the nodes that restore it.
-
-    If it is only a second factor of products, it may be stored as two tensors: whole numbers of 8
-    bits, and their scale, which `_scaled` applies.
-    """
+def _stored(tensor: Any) -> tuple[Any, list[Any]]:
+    """Return how an ONNX tensor is stored, and the node that restores it, if any."""
     from onnx import TensorProto, helper, numpy_helper
 
     if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < LARGE:
-        return [tensor], []
+        return tensor, []
     values, name = numpy_helper.to_array(tensor), tensor.name
-    finite = bool(np.isfinite(values).all())
-    if finite and second_factor and np.array_equal(eight_bits(values), values):
-        # Not DequantizeLinear, in which some versions of ONNX Runtime lose negative numbers.
-        scale = scales(values)
-        eight = numpy_helper.from_array((values / scale).astype(np.int8), f"{name}/eight_bits")
-        cast = helper.make_node("Cast", [eight.name], [name], to=TensorProto.FLOAT)
-        return [eight, numpy_helper.from_array(scale, f"{name}/scale")], [cast]
-    if np.array_equal(_rounded(values), values):
-        half = numpy_helper.from_array(values.astype(np.float16), f"{name}/half")
-        return [half], [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
-    return [tensor], []
-
-
-def _is_second_factor(name: str, nodes: list[Any]) -> bool:
-    """Return whether a tensor is only used as the second factor of products of matrices."""
-    users = [node for node in nodes if name in node.input]
-    return all(node.op_type == "MatMul" and node.input[0] != name for node in users)
-
-
-def _scaled(nodes: list[Any], name: str) -> list[Any]:
-    """Multiply the products with a matrix, which are smaller than the matrix, by its scale."""
-    from onnx import helper
-
-    scaled = []
-    for node in nodes:
-        scaled.append(node)
-        if name in node.input:
-            result, whole = node.output[0], f"{node.output[0]}/whole"
-            node.output[0] = whole
-            scaled.append(helper.make_node("Mul", [whole, f"{name}/scale"], [result]))
-    return scaled
+    if not np.array_equal(_rounded(values), values):
+        return tensor, []
+    half = numpy_helper.from_array(values.astype(np.float16), f"{name}/half")
+    return half, [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

@@ -97,7 +97,7 @@ def _check_part(part: dict[str, Any]) -> None:
     name, module = part.get("class_name"), part.get("module") or "keras"
     if not isinstance(name, str) or not isinstance(module, str):
         raise ValueError(f"it has a part of class {shorten(name)}")
-    ours = name in OURS and module.startswith("facepairs.models.")
+    ours = name in OURS and module.startswith(("facepairs.models.", "facepairs.fisher."))
     known = name in LAYERS | PARTS and module.split(".")[0] == "keras"
     known = known or (module in OPERATIONS and name[:1].isupper())
     registered = part.get("registered_name") or name

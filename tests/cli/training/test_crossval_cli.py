@@ -7,7 +7,7 @@ from drawn.view2 import write_lists
 from processes.command_line import in_process
 
 SMALL = """
-model = "siamese-conv"
+model = "siamese"
 epochs = 1
 pairs_per_epoch = 64
 batch_size = 16
@@ -24,7 +24,7 @@ def test_a_table_for_people_json_for_scripts_and_resume_adds_a_fold(many_faces, 
     words = ("crossval", *given, "--out", tmp_path / "run")
     *_, head, row = in_process(*words, "--fold", 2, check=0).stdout.splitlines()
     assert head.startswith("model")
-    assert row.startswith("siamese-conv")
+    assert row.startswith("siamese")
     assert "--resume" in in_process(*words, "--fold", 2, check=2).stderr
     done = in_process(*words, "--fold", 1, "--fold", 2, "--resume", "--json", check=0)
     report = json.loads(done.stdout)

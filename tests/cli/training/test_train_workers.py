@@ -158,7 +158,7 @@ def test_a_worker_that_never_starts_ends_the_wait(faces, settings, tmp_path, com
 @pytest.mark.parametrize(
     ("model", "store"),
     [("difference", "files"), ("difference", "memory"), ("difference", "tfrecord"),
-     ("siamese-small", "memory")],
+     ("fisher", "memory")],
 )  # fmt: skip
 def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, model, store):
     settings, cache = tmp_path / "settings.toml", tmp_path / "cache"
@@ -207,7 +207,7 @@ main(sys.argv[1:])
 @pytest.mark.slow
 def test_all_devices_train_the_default_model_and_one_resumes(faces, tmp_path):
     settings, out = tmp_path / "small.toml", tmp_path / "run"
-    settings.write_text(TINY.replace('"difference"', '"siamese-small"'))
+    settings.write_text(TINY.replace('"difference"', '"fisher"'))
     words = ["train", str(faces), "--out", str(out), "--json"]
     begin = [*words, "--config", str(settings), "--devices", "all"]
     done = subprocess.run(

@@ -59,7 +59,7 @@ def read(html: str) -> Reader:
 def world(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("world")
     draw_photos(root / "photos")
-    write_method(root / "run" / "siamese", invented())
+    write_method(root / "run" / "fisher", invented())
     write_method(root / "run" / "pixels", invented(seed=1, apart=0.8))
     write_scores(root / "scores.csv", invented(seed=2, folds=0))
     return root
@@ -67,7 +67,7 @@ def world(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def single(world) -> tuple[Evaluation, str]:
-    found = evaluate([str(world / "run" / "siamese"), str(world / "photos")])
+    found = evaluate([str(world / "run" / "fisher"), str(world / "photos")])
     return found, render_page(found, "facepairs evaluate 'a b'")
 
 
@@ -235,8 +235,8 @@ def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
 
 
 def test_only_view2_is_called_view2(tmp_path):
-    write_method(tmp_path / "siamese", invented(6000, folds=10))
-    html = render_page(evaluate([str(tmp_path / "siamese")]), "")
+    write_method(tmp_path / "fisher", invented(6000, folds=10))
+    html = render_page(evaluate([str(tmp_path / "fisher")]), "")
     assert "siamese on LFW View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")

@@ -39,7 +39,7 @@ def page(tmp_path_factory) -> Path:
     long_name = "a_very_long_name_without_any_space_in_it_that_no_phone_has_room_for"
     methods = [
         write_method(root / "run" / name, invented(seed=seed, apart=apart))
-        for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8), ("siamese", 2, 1.5))
+        for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8), ("fisher", 2, 1.5))
     ]
     found = evaluate([*map(str, methods), str(photos)])
     write_page(found, root / "report.html", "facepairs evaluate " + 30 * "word")

@@ -46,7 +46,7 @@ def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, fol
 
 def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     run = tmp_path / "run"
-    one, other = (write_method(run / name, invented()) for name in ("siamese", "pixels"))
+    one, other = (write_method(run / name, invented()) for name in ("fisher", "pixels"))
     scores, data = tmp_path / "scores.csv", tmp_path / "photos"
     write_scores(scores, invented())
     data.mkdir()
@@ -56,7 +56,7 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     found, folder = find_sources([str(run), str(data)])
     assert [(s.kind, s.path) for s in found] == [("view2", str(other)), ("view2", str(one))]
     assert folder == data
-    assert find_sources([str(one)]) == ([ScoreSource("view2", str(one), "siamese")], None)
+    assert find_sources([str(one)]) == ([ScoreSource("view2", str(one), "fisher")], None)
     file = ScoreSource("scores", str(scores), tmp_path.name)
     assert find_sources([str(scores)]) == ([file], None)
     assert find_sources([str(scores), str(data)]) == ([file], data)
@@ -98,8 +98,8 @@ def test_pairs_are_matched_by_their_photos():
 
 def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     scores = invented()
-    folder = write_method(tmp_path / "siamese", scores)
-    found = measure_scores(ScoreSource("view2", str(folder), "siamese"))
+    folder = write_method(tmp_path / "fisher", scores)
+    found = measure_scores(ScoreSource("view2", str(folder), "fisher"))
     np.testing.assert_allclose(found.decided.by_pair, 0.9 + 0.1 * scores.fold)
     right = (scores.score >= found.decided.by_pair) == scores.genuine
     assert found.summary.accuracy.value == pytest.approx(right.mean())
@@ -109,7 +109,7 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     json.dumps(to_plain(found.summary), allow_nan=False)
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
     with pytest.raises(BadData, match=r"result.json: folds\[0\]: "):
-        measure_scores(ScoreSource("view2", str(folder), "siamese"))
+        measure_scores(ScoreSource("view2", str(folder), "fisher"))
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "Person_00/../../secret.png"])

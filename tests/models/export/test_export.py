@@ -63,12 +63,12 @@ def exported(name):
 
 @pytest.fixture(scope="module")
 def siamese():
-    return exported("siamese-conv")
+    return exported("siamese")
 
 
-@pytest.mark.parametrize("name", ["siamese-conv", "difference"])
+@pytest.mark.parametrize("name", ["siamese", "difference"])
 def test_rounded_networks_are_smaller_with_the_same_outputs(name, siamese):
-    network, plain, data = siamese if name == "siamese-conv" else exported(name)
+    network, plain, data = siamese if name == "siamese" else exported(name)
     model = network.inference_model()
     assert not half_tensors(plain)
     halves = half_tensors(data)

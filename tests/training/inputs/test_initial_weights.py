@@ -13,6 +13,7 @@ from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, NotEnough
+from facepairs.fisher.network import FisherNetwork
 from facepairs.models.build import build_network
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
@@ -36,7 +37,7 @@ def index(faces):
 @pytest.fixture(scope="module")
 def start(index, tmp_path_factory):
     """A bundle of random weights, trained on 2 people of `faces` and 1 other, calibrated on 1."""
-    network = build_network("siamese-conv", 112, PX, augment=0.0)
+    network = build_network("siamese", 112, PX, augment=0.0)
     for variable in network.head.variables:
         if "moving_mean" in variable.path:
             variable.assign(np.random.default_rng(3).normal(0, 0.1, variable.shape))
@@ -49,7 +50,7 @@ def start(index, tmp_path_factory):
 @pytest.fixture(scope="module")
 def loaded(start):
     """Another network with the weights of `start`, and the record of where they come from."""
-    other = build_network("siamese-conv", 112, PX, augment=0.0)
+    other = build_network("siamese", 112, PX, augment=0.0)
     return other, load_initial_weights(str(start[0]), other)
 
 
@@ -79,7 +80,7 @@ def test_the_bundle_decides_model_image_size_and_crop(start):
     folder = str(start[0])
     settings = settings_from_bundle({"init": folder, "seed": 3})
     assert settings == {
-        "init": folder, "seed": 3, "model": "siamese-conv", "image_size": PX, "align": "none",
+        "init": folder, "seed": 3, "model": "siamese", "image_size": PX, "align": "none",
     }  # fmt: skip
 
 
@@ -97,9 +98,9 @@ def test_settings_that_contradict_the_bundle_are_refused(start, name, value):
 def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path):
     folder = str(start[0])
     config = settings_of_run({"init": folder}, tmp_path, False)
-    tuning = RECIPES["siamese-conv"].fine_tuning
+    tuning = RECIPES["siamese"].fine_tuning
     assert (config.epochs, config.learning_rate) == (tuning.epochs, tuning.learning_rate)
-    assert config.batch_size == RECIPES["siamese-conv"].batch_size
+    assert config.batch_size == RECIPES["siamese"].batch_size
     file = tmp_path / "file.toml"
     file.write_text(f'init = "{folder}"\nepochs = 9\n')
     config = settings_of_run({**read_table(file), "learning_rate": 1e-5}, tmp_path, False)
@@ -135,7 +136,7 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
     for folder, network in (
         (foreign, start[1]),
         (start[0], build_network("difference", 112, PX, 0.0)),
-        (start[0], build_network("siamese-conv", 112, 96, 0.0)),
+        (start[0], build_network("siamese", 112, 96, 0.0)),
     ):
         with pytest.raises(BadBundle, match=str(folder)):
             load_initial_weights(str(folder), network)
@@ -163,14 +164,14 @@ def test_a_folder_without_new_people_is_refused_with_the_numbers(start, index, t
 
 
 def test_weights_of_other_members_are_refused(start, tmp_path):
-    network = build_network("siamese", 96, 96, 0.0)
+    network = FisherNetwork.build(96, 96)
     described = {**Bundle.open(start[0]).raw["network"], "image_px": 96}
-    changes = {"model": "siamese", "network": described}
+    changes = {"model": "fisher", "network": described}
     out = tmp_path / "bundle"
     changed_copy(start, out, changes, **{MODEL: keras_bytes(network.inference_model())})
-    same = build_network("siamese", 96, 96, 0.0)
+    same = FisherNetwork.build(96, 96)
     load_initial_weights(str(out), same)
     assert np.array_equal(same.head.get_weights()[-1], network.head.get_weights()[-1])
-    other = build_network("siamese", 96, 96, 0.0, members=("face", "eyes"))
+    other = FisherNetwork.build(96, 96, members=("face", "eyes"))
     with pytest.raises(BadBundle):
         load_initial_weights(str(out), other)

@@ -11,10 +11,10 @@ from facepairs.training.inputs.data import limit_batch_size
 @pytest.mark.parametrize(
     ("settings", "people", "batch_size", "steps"),
     [
-        ({"model": "siamese"}, 500, 256, 26),
-        ({"model": "siamese"}, 20, 20, 26),
-        ({"model": "siamese", "pairs_per_epoch": 1_000}, 20, 20, 50),
-        ({"model": "siamese-conv"}, 20, 20, 640),
+        ({"model": "fisher"}, 500, 256, 26),
+        ({"model": "fisher"}, 20, 20, 26),
+        ({"model": "fisher", "pairs_per_epoch": 1_000}, 20, 20, 50),
+        ({"model": "siamese"}, 20, 20, 640),
         ({"model": "difference"}, 20, 128, 200),
     ],
 )

@@ -30,7 +30,7 @@ from facepairs.verification.verifier import Verifier
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_validation_pairs")]
 
 CONFIG = TrainConfig(
-    model="siamese-conv",
+    model="siamese",
     epochs=2,
     pairs_per_epoch=64,
     batch_size=16,

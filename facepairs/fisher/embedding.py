@@ -1,6 +1,6 @@
 """From Fisher vectors to embeddings: a trained projection for each member, and the cohort.
 
-Projections are stored in 8 bits. The cohort are typical faces: embeddings of faces that are close
+The cohort are typical faces: embeddings of faces that are close
 to the nearest of them are moved away from all others.
 """
 
@@ -22,8 +22,7 @@ Floats = npt.NDArray[np.floating]
 class Projections(keras.Layer):  # type: ignore[misc]
     """Project each member's vector and concatenate: float32[N, M·F] → [N, M·128].
 
-    A member's part has length 1 before all are scaled, so that rows have length 1. In files,
-    kernels that `eight_bits` has rounded take a byte for each number.
+    A member's part has length 1 before all are scaled, so that rows have length 1.
 
     Args:
         members: M.
@@ -65,51 +64,6 @@ class Projections(keras.Layer):  # type: ignore[misc]
         kernel[:, : len(directions)] = directions.T
         self.kernels[number].assign(kernel)
         self.biases[number].assign(-mean @ kernel)
-
-    def round_kernels(self) -> None:
-        """Round the kernels in place to 8 bits; rounding twice changes nothing."""
-        for kernel in self.kernels:
-            rounded = eight_bits(np.asarray(kernel))
-            if np.isfinite(rounded).all():
-                kernel.assign(rounded)
-
-    def save_own_variables(self, store: Any) -> None:
-        for number, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
-            values = np.asarray(kernel)
-            if np.isfinite(values).all() and np.array_equal(eight_bits(values), values):
-                scale = scales(values)
-                store[f"scale_{number}"] = scale
-                values = (values / scale).astype(np.int8)
-            store[f"kernel_{number}"] = values
-            store[f"bias_{number}"] = np.asarray(bias)
-
-    def load_own_variables(self, store: Any) -> None:
-        for number, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
-            values = np.asarray(store[f"kernel_{number}"])
-            if f"scale_{number}" in store:
-                values = values.astype(np.float32) * np.asarray(store[f"scale_{number}"])
-            kernel.assign(values)
-            bias.assign(np.asarray(store[f"bias_{number}"]))
-
-
-def eight_bits(values: Floats) -> Floats:
-    """Round float32[…, columns] to whole multiples, -127 to 127, of a scale for each column.
-
-    The result is not finite where the values are not.
-    """
-    scale = scales(values)
-    rounded: Floats = np.round(values / scale) * scale
-    return rounded
-
-
-def scales(values: Floats) -> Floats:
-    """Return the smallest power of two, by column, that 127 of suffice: float32[columns].
-
-    With powers of two the products are exact, and the scales of the rounded values are the same.
-    """
-    largest = np.abs(values).max(axis=tuple(range(values.ndim - 1)))
-    exponent = np.ceil(np.log2(np.where(largest > 0, largest, 1) / 127))
-    return np.asarray(np.exp2(exponent), np.float32)
 
 
 @keras.saving.register_keras_serializable("facepairs")

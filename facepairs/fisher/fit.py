@@ -1,6 +1,7 @@
-"""The Fisher network's own training: `prepare_features` before the epochs, `fit_cohort` after them.
+"""Everything of the Fisher network's training that is not gradient descent.
 
-Fits the frozen backbone, computes its features of all images, and starts the projection.
+Before the epochs `fit_mixture` fits the backbone, `precompute` computes its features of all images
+and `start_projection` starts the projection; after them `fit_cohort` sets the cohort.
 
 References:
     Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013.
@@ -15,9 +16,10 @@ import psutil
 import tensorflow as tf
 
 from facepairs.errors import NotEnough
-from facepairs.models.fisher.descriptors import describe
-from facepairs.models.fisher.embedding import DIMENSIONS
-from facepairs.models.fisher.tower import (
+from facepairs.fisher.descriptors import describe
+from facepairs.fisher.embedding import DIMENSIONS
+from facepairs.fisher.network import FisherNetwork
+from facepairs.fisher.tower import (
     BACKBONE,
     COHORT,
     PROJECTOR,
@@ -25,15 +27,11 @@ from facepairs.models.fisher.tower import (
     fold_descriptors,
     mirror_signs,
 )
-from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.files import photos_named
 from facepairs.pipeline.memory import MemoryStore, zeros
 from facepairs.support import console
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
-from facepairs.training.loop import ShouldStop, TrainingInterrupted
-from facepairs.training.training import Training
 
 SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine the mixture
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from
@@ -46,7 +44,7 @@ Images = npt.NDArray[np.int64]
 
 
 def fit_mixture(
-    network: FrozenBackboneNetwork,
+    network: FisherNetwork,
     store: Store,
     images: Images,
     seed: int,
@@ -126,57 +124,19 @@ def _mirrored_mixture(
     return mixture.means_[:half], mixture.covariances_[:half], priors
 
 
-def prepare_features(
-    training: Training, network: FrozenBackboneNetwork, should_stop: ShouldStop
-) -> MemoryStore:
-    """Compute the backbone's features of all images; a new training first fits the backbone.
-
-    It then also starts the projection from the features. The chief fits; all workers compute a
-    share of the features, and all get the same bit for bit.
-
-    Raises:
-        TrainingInterrupted: Nothing is saved: a resumed training begins here again.
-    """
-    data, context = training.data, training.context
-    images, seed = data.images, data.config.seed
-    if training.is_new:
-        if context.is_chief:
-            with console.waiting("fitting local descriptors"):
-                fit_mixture(network, data.store, images, seed)
-        context.broadcast_variables(network.head.variables)
-
-    def stop_if_asked() -> None:
-        if context.any(should_stop()):  # every worker needs the others' features
-            raise TrainingInterrupted
-
-    console.log(f"computing the features of {len(data.index):,} images")
-    features = precompute(network, data.store, len(data.index), context, stop_if_asked)
-    if training.is_new:
-        if context.is_chief:
-            console.log("starting the projection at principal components")
-            start_projection(network, features, images, seed)
-        context.broadcast_variables(network.head.variables)
-    return features
-
-
 def precompute(
-    network: FrozenBackboneNetwork,
+    network: FisherNetwork,
     store: Store,
     images: int,
-    context: DistributedContext = SINGLE_DEVICE,
-    after_round: Callable[[], None] = lambda: None,
+    after_batch: Callable[[], None] = lambda: None,
 ) -> MemoryStore:
     """Compute the features of every image: one float16[images, F] array in memory.
-
-    Several workers compute it together: each one computes its share of the batches, then receives
-    what the others computed.
 
     Args:
         network: Computes the features; its backbone must not change afterwards.
         store: The images.
         images: How many images the store has.
-        context: The workers. The batches, and so the features, are those of a single one.
-        after_round: Called after each round of batches, equally often on every worker.
+        after_batch: Called after each batch; may raise to stop.
 
     Returns:
         The features of images 0 to `images` - 1.
@@ -191,32 +151,20 @@ def precompute(
             f"the features of {images:,} photos take {needed / 1e9:.1f} GB of memory, and "
             f"{free / 1e9:.1f} GB are free; train on fewer photos, or another model"
         )
-    numbers = np.arange(images)
-    own = numbers[numbers // BATCH_SIZE % context.workers == context.worker]
     compute = tf.function(network.features, autograph=False)
-
     vectors = zeros((images, network.feature_count), np.float16)
-    progress = console.progress("computing features")
-    batches, round_images = (
-        iter(image_batches(store, own, BATCH_SIZE)),
-        context.workers * BATCH_SIZE,
-    )
-    for start in range(0, images, round_images):  # every worker computes one batch
-        computed = np.zeros((round_images, network.feature_count), np.float16)
-        first = context.worker * BATCH_SIZE
-        if start + first < images:
-            with photos_named(store):
-                batch = compute(next(batches)).numpy()
-            computed[first : first + len(batch)] = batch
-        end = min(start + round_images, images)
-        vectors[start:end] = context.sum(computed, np.float16)[: end - start]
-        progress(end, images)
-        after_round()
+    done, progress = 0, console.progress("computing features")
+    with photos_named(store):
+        for batch in image_batches(store, np.arange(images), BATCH_SIZE):
+            vectors[done : done + len(batch)] = compute(batch).numpy()
+            done += len(batch)
+            progress(done, images)
+            after_batch()
     return MemoryStore(vectors)
 
 
 def start_projection(
-    network: FrozenBackboneNetwork, features: MemoryStore, images: Images, seed: int
+    network: FisherNetwork, features: MemoryStore, images: Images, seed: int
 ) -> None:
     """Set the projections to whitened principal components of the training images' features.
 
@@ -243,9 +191,7 @@ def start_projection(
         projections.set_member(number, pca.mean_, (pca.components_ / deviations[:, None])[kept])
 
 
-def fit_cohort(
-    network: FrozenBackboneNetwork, features: MemoryStore, photos: Images, seed: int
-) -> None:
+def fit_cohort(network: FisherNetwork, features: MemoryStore, photos: Images, seed: int) -> None:
     """Set the cohort to the centres of clusters of the training people's embeddings.
 
     Nothing changes if the network has no cohort or the people are too few.
@@ -281,7 +227,7 @@ def _sample_images(images: Images, count: int, seed: int) -> Images:
 
 
 def _sample_descriptors(
-    network: FrozenBackboneNetwork,
+    network: FisherNetwork,
     member: FisherMember,
     store: Store,
     images: Images,

@@ -1,16 +1,29 @@
-"""The network with a frozen backbone, and its head that trains on precomputed features.
+"""The Fisher-vector network, and its head that trains on precomputed features.
 
 The backbone is fitted once without gradients. Its features of every image can then be computed once
-(`facepairs.training.fisher.precompute`), and training the head reads features instead of images.
+(`facepairs.fisher.fit.precompute`), and training the head reads features instead of images.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import keras
 from keras import ops
 
-from facepairs.models.fisher.tower import BACKBONE, MIRROR, PROJECTOR, embed_vectors
+from facepairs.fisher.tower import (
+    BACKBONE,
+    COHORT_SIZE,
+    MEMBERS,
+    MIRROR,
+    PROJECTOR,
+    Member,
+    embed_vectors,
+    fisher_tower,
+)
+from facepairs.models.augment import RandomFace
+from facepairs.models.build import build_preparation
+from facepairs.models.losses import build_loss
 from facepairs.models.network import EmbeddingNetwork, embedding_loss, pair_cosines
 from facepairs.models.replicas import StepRandom
 from facepairs.support.random_streams import Stream
@@ -72,8 +85,30 @@ class FeatureHead:
         return ops.cast(self.head.get_layer(MIRROR)(features), features.dtype)
 
 
-class FrozenBackboneNetwork(EmbeddingNetwork):
+class FisherNetwork(EmbeddingNetwork):
     """An embedding network whose backbone is fitted once and not trained by gradient."""
+
+    @classmethod
+    def build(
+        cls,
+        crop_px: int,
+        image_px: int,
+        loss: str = "in-batch",
+        members: Sequence[Member] = MEMBERS,
+        cohort: int = COHORT_SIZE,
+    ) -> "FisherNetwork":
+        """Build a network with new weights, drawn from Keras's global seed.
+
+        Args:
+            crop_px: Side of the images that are fed.
+            image_px: Side to which they are resized, a multiple of 16 from 96 on.
+            loss: Name of the objective.
+            members: The regions that its members see, see `fisher_tower`.
+            cohort: The size of the cohort, likewise.
+        """
+        prepare = build_preparation(crop_px, image_px)
+        head = fisher_tower(image_px, members, cohort)
+        return cls("fisher", crop_px, image_px, prepare, RandomFace(0), head, build_loss(loss))
 
     @property
     def feature_count(self) -> int:

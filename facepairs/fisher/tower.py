@@ -17,20 +17,23 @@ References:
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
 import numpy.typing as npt
 from keras import layers, ops
 
-from facepairs.choices import Member
-from facepairs.models.fisher.descriptors import LENGTH, MIRROR_ORDER, View, positions, project_views
-from facepairs.models.fisher.embedding import CohortDimension, Projections
+from facepairs.fisher.descriptors import LENGTH, MIRROR_ORDER, View, positions, project_views
+from facepairs.fisher.embedding import CohortDimension, Projections
 
 GAUSSIANS, COMPONENTS = 256, 48
 # Names of the tower's layers, also in saved models.
 BACKBONE, MIRROR, PROJECTOR, COHORT = "describe", "mirror", "project", "cohort"
+# What a member sees; lines: of the centre, by second derivatives.
+Member = Literal["face", "eyes", "lines"]
+MEMBERS: tuple[Member, ...] = ("face", "eyes", "lines")
+COHORT_SIZE = 256
 MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
 # Side and first line of the parts that are not the whole image, as shares of its side.
 REGIONS: dict[Member, tuple[float, float]] = {
@@ -260,7 +263,7 @@ class MirroredVector(keras.Layer):  # type: ignore[misc]
 
 
 def fisher_tower(
-    image_px: int, members: Sequence[Member] = ("face",), cohort: int = 0
+    image_px: int, members: Sequence[Member] = MEMBERS, cohort: int = COHORT_SIZE
 ) -> keras.Model:
     """Build the tower: float32[N, image_px, image_px, 3] → float32[N, members·128].
 

@@ -5,24 +5,24 @@ import pytest
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
-from facepairs.models.build import build_network
-from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR
-from facepairs.pipeline.memory import MemoryStore
-from facepairs.training import fisher
-from facepairs.training.fisher import (
+from facepairs.fisher import fit
+from facepairs.fisher.fit import (
     fit_cohort,
     fit_mixture,
     precompute,
     start_projection,
 )
+from facepairs.fisher.network import FisherNetwork
+from facepairs.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR
+from facepairs.pipeline.memory import MemoryStore
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
     """Fewer iterations: these tests do not depend on a good fit."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fisher, "ITERATIONS", 2)
-        patch.setattr(fisher, "SAMPLE_IMAGES", 20)
+        patch.setattr(fit, "ITERATIONS", 2)
+        patch.setattr(fit, "SAMPLE_IMAGES", 20)
         yield
 
 
@@ -33,7 +33,7 @@ def store(faces):
 
 
 def fitted(store, images):
-    network = build_network("siamese", 96, 96, augment=1.0)
+    network = FisherNetwork.build(96, 96, members=("face",), cohort=0)
     fit_mixture(network, store, images, seed=0)
     return network
 
@@ -65,11 +65,11 @@ def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
     sides = np.where(random.random((4_000, 1)) < 0.8, 1, turn)  # most photos show one side
     drawn = random.choice(2, 4_000, p=[0.7, 0.3])
     points = ((centres[drawn] + random.normal(0, 0.1, (4_000, 4))) * sides).astype(np.float32)
-    means, variances, priors = fisher._mirrored_mixture(points, turn, 2, 0)
+    means, variances, priors = fit._mirrored_mixture(points, turn, 2, 0)
     order = np.argsort(means[:, 0])
     means = np.where(means[:, 3:] < 0, means * turn, means)  # either may be the mirror image
     assert means[order] == pytest.approx(centres, abs=0.03)
-    assert variances[order] == pytest.approx(0.1**2 + fisher.MIN_VARIANCE, rel=0.1)
+    assert variances[order] == pytest.approx(0.1**2 + fit.MIN_VARIANCE, rel=0.1)
     assert priors[order] == pytest.approx([0.35, 0.15], abs=0.02)
 
 
@@ -94,7 +94,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
     start_projection(network, vectors, images, seed=0)
     project = network.head.get_layer(PROJECTOR)
     at = np.asarray(project(np.asarray(vectors.rows[images], np.float32)))
-    assert at.shape == (36, fisher.DIMENSIONS)
+    assert at.shape == (36, fit.DIMENSIONS)
     assert np.linalg.norm(at, axis=1) == pytest.approx(1, abs=1e-5)
     cosines = at @ at.T - np.eye(36)
     assert np.abs(cosines).mean() < 0.2  # whitened: no direction that all faces share is left
@@ -103,7 +103,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 @pytest.fixture(scope="module")
 def several(store):
     """A network of two members with a cohort of five, and the features of all images."""
-    network = build_network("siamese", 96, 96, augment=1.0, members=("face", "eyes"), cohort=5)
+    network = FisherNetwork.build(96, 96, members=("face", "eyes"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
     features = precompute(network, store, 48)
     start_projection(network, features, np.arange(36), seed=0)

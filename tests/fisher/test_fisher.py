@@ -4,8 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from facepairs.models.build import build_network
-from facepairs.models.fisher.descriptors import (
+from facepairs.fisher.descriptors import (
     MIRROR_ORDER,
     SCALES,
     View,
@@ -13,7 +12,8 @@ from facepairs.models.fisher.descriptors import (
     descriptors_per_line,
     positions,
 )
-from facepairs.models.fisher.tower import (
+from facepairs.fisher.network import FisherNetwork
+from facepairs.fisher.tower import (
     PROJECTOR,
     FisherMember,
     MirroredVector,
@@ -71,7 +71,7 @@ def test_mirroring_keeps_the_sums_and_negates_the_differences():
 def test_a_flat_image_has_empty_descriptors_and_a_defined_vector():
     flat = np.full((1, 96, 96, 3), 0.5, np.float32)
     assert np.abs(np.asarray(describe(flat))).max() < 0.01
-    assert np.isfinite(np.asarray(fisher_tower(96)(flat))).all()
+    assert np.isfinite(np.asarray(fisher_tower(96, cohort=0)(flat))).all()
 
 
 def mixture(gaussians, wide, seed=1):
@@ -155,7 +155,7 @@ def test_the_vector_of_a_mirrored_image_is_the_mirrored_vector(small):
 
 
 def test_the_projection_starts_as_set_and_nothing_else_is_trained():
-    tower = fisher_tower(96)
+    tower = fisher_tower(96, ["face"], cohort=0)
     wide = tower.get_layer("describe").width
     rng = np.random.default_rng(3)
     mean, directions = rng.normal(size=wide) / 100, rng.normal(size=(7, wide))
@@ -172,7 +172,7 @@ def test_the_projection_starts_as_set_and_nothing_else_is_trained():
 
 @pytest.fixture(scope="module")
 def network():
-    return build_network("siamese", 96, 96, augment=0.0)
+    return FisherNetwork.build(96, 96, members=("face",), cohort=0)
 
 
 def photos(count, seed=0):

@@ -5,14 +5,14 @@ import onnxruntime
 import pytest
 
 from facepairs.data.synth.faces import draw_face
-from facepairs.models.build import build_network
+from facepairs.fisher.network import FisherNetwork
+from facepairs.fisher.tower import BACKBONE
 from facepairs.models.export.convert import export_onnx
-from facepairs.models.fisher.tower import BACKBONE
 
 
 def network(crop_px, image_px):
     """A Fisher network with a mixture like a fitted one."""
-    made = build_network("siamese", crop_px, image_px, augment=0.0)
+    made = FisherNetwork.build(crop_px, image_px, members=("face",), cohort=0)
     (fisher,) = made.head.get_layer(BACKBONE).members
     random = np.random.default_rng(0)
     half, wide = fisher.gaussians // 2, fisher.components + 2
