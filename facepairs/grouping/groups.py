@@ -92,6 +92,18 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
     measured_on: str
     is_valid: bool = True
 
+    def with_pairs(self, joined: int) -> "ExpectedErrors":
+        """Return the same wrong pairs among more joined ones."""
+        total = self.joined_pairs + joined
+        share = self.joined_pairs / max(1, total)
+        ends = (1 - share * (1 - end) for end in self.precision_interval)
+        return msgspec.structs.replace(
+            self,
+            joined_pairs=total,
+            precision=1 - share * (1 - self.precision),
+            precision_interval=tuple(ends),
+        )
+
     def describe(self) -> str:
         """Return in words how many pairs and people are expected to be wrong."""
         if not self.is_valid:
@@ -219,7 +231,8 @@ def group_faces(
 ) -> Groups:
     """Group the faces of a collection.
 
-    Unclear faces stay alone, unless their person is settled.
+    Unclear faces found no group, but join the people whose clear faces they are near to: to those
+    they are as rarely near by mistake as clear faces are, see `grouping.clarity`.
 
     Args:
         collection: The faces.
@@ -268,19 +281,23 @@ def group_faces(
         np.bincount(part, minlength=merges.groups)
         for part in (start[: len(rows)], start[len(rows) :])
     ]
-    expected = choose_cut(errors.grouping, merges, counts, precision, errors.measured_on)
+    unclear = [face for face in np.flatnonzero(~grouped).tolist() if face not in settled.nobody]
+    expected = choose_cut(
+        errors.grouping, merges, counts, len(unclear), precision, errors.measured_on
+    )
     label = merges.labels(expected.cut)
     names = dict(zip(label[in_folder].tolist(), (people[at] for at in in_folder), strict=True))
     names |= {int(label[at]): people[at] for at in named}
     taken = {*people, *settled.names}
     person = np.full(len(faces), "", object)
     person[rows] = _names(label[start[: len(rows)]], names, taken)
+    joined = _join_unclear(collection, unclear, person, expected.cut, cohort)
     result = tuple(person.tolist())
     return Groups(
         collection=collection,
         person=result,
         certainty=certainties(collection.embeddings, result),
-        expected=expected,
+        expected=expected.with_pairs(joined),
         similar=similar_people(collection, result, errors.grouping.cuts[-1], cohort),
         nobody=settled.nobody,
     )
@@ -299,10 +316,49 @@ def _of_one_photo(
             yield from pairs
 
 
+def _join_unclear(
+    collection: Collection,
+    unclear: list[int],
+    person: npt.NDArray[np.object_],
+    cut: float,
+    cohort: ScoreArray | None,
+) -> int:
+    """Give unclear faces to people, in place; return how many pairs with clear ones that joins."""
+    clear = np.flatnonzero(person != "")
+    if not unclear or not len(clear):
+        return 0
+    names, number = np.unique(person[clear].astype(str), return_inverse=True)
+    embeddings, size = collection.embeddings, np.bincount(number)
+    mean = np.zeros((len(names), embeddings.shape[1]), np.float32)
+    np.add.at(mean, number, embeddings[clear])
+    mean /= size[:, None]
+    bias = np.bincount(number, crowd_bias(embeddings[clear], cohort)) / size
+    own_bias = crowd_bias(embeddings[unclear], cohort)
+    raised = 1 + EVIDENCE / np.sqrt(size)
+    on_photo: dict[str, set[str]] = defaultdict(set)
+    for face in clear.tolist():
+        on_photo[collection.faces[face].sha256].add(person[face])
+    near: list[tuple[float, int, int]] = []
+    for begin in range(0, len(unclear), ROWS):
+        part = slice(begin, begin + ROWS)
+        height = (1 - embeddings[unclear[part]] @ mean.T - own_bias[part, None] - bias) * raised
+        pairs = np.argwhere(height <= cut).tolist()
+        near += [(float(height[row, at]), unclear[begin + row], at) for row, at in pairs]
+    joined = 0
+    for _, face, at in sorted(near):
+        people = on_photo[collection.faces[face].sha256]
+        if not person[face] and names[at] not in people:
+            person[face] = str(names[at])
+            people.add(person[face])
+            joined += int(size[at])
+    return joined
+
+
 def choose_cut(
     errors: GroupErrors,
     merges: Merges,
     counts: Sequence[Ints],
+    unclear: int,
     precision: float,
     measured_on: str,
 ) -> ExpectedErrors:
@@ -313,6 +369,7 @@ def choose_cut(
         merges: Of the faces.
         counts: The faces in each group before the first merge, and the known faces in it: int64
             [groups] each. Pairs of a face with a known one count, pairs of known ones do not.
+        unclear: Further faces that may join these, but not each other.
         precision: As for `group`.
         measured_on: As for `group_faces`.
 
@@ -320,7 +377,7 @@ def choose_cut(
         NotEnough: No height keeps it, by the pairs that were measured.
     """
     faces, known = (int(count.sum()) for count in counts)
-    pairs = faces * (faces - 1) / 2 + faces * known
+    pairs = faces * (faces - 1) / 2 + faces * (known + unclear)
     own, certain = counts
     at_start = int((own * (own - 1) // 2 + own * certain).sum())
     joined = merges.linked_pairs(errors.cuts, own, certain) + at_start

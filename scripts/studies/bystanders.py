@@ -30,13 +30,14 @@ def share_near(
     faces: Bools,
     person: npt.NDArray[np.str_],
     bias: npt.NDArray[np.float32],
+    others: Bools | None = None,
 ) -> float:
     """Return the share of pairs of faces on photos of two people that are nearer than NEAR."""
-    rows = np.flatnonzero(faces)
-    embeddings = collection.embeddings[rows]
-    distance = 1 - embeddings @ embeddings.T - bias[rows, None] - bias[rows]
-    others = np.triu(person[rows, None] != person[rows], 1)
-    return float((distance[others] < NEAR).mean())
+    rows, columns = np.flatnonzero(faces), np.flatnonzero(faces if others is None else others)
+    embeddings = collection.embeddings
+    distance = 1 - embeddings[rows] @ embeddings[columns].T - bias[rows, None] - bias[columns]
+    strangers = person[rows, None] != person[columns]
+    return float((distance[strangers] < NEAR).mean())
 
 
 def main() -> int:
@@ -67,6 +68,8 @@ def main() -> int:
         ):
             near = share_near(collection, faces & inside, person, bias)
             print(f"  {title:24} {(faces & inside).sum():6,}  near {near:.5f}")
+        near = share_near(collection, ~clear & ~main_face & inside, person, bias, mains & clear)
+        print(f"  unclear background faces with clear main faces: near {near:.5f}")
         photos = {
             face.photo: face.sha256
             for face, wanted in zip(collection.faces, inside & on_such, strict=True)

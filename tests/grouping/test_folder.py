@@ -23,7 +23,7 @@ from facepairs.grouping.groups import group_faces
 from facepairs.grouping.write import write_people_folder
 
 ERRORS = grouping_errors()
-CENTRES = np.random.default_rng(1).normal(size=(9, 64))
+CENTRES = np.random.default_rng(1).normal(size=(10, 64))
 # Whom the faces of each photo show; the faces of person 9 are unclear, photo h has none.
 PHOTOS = {
     "a/1": [0], "a/2": [0], "a/3": [0], "b1": [1], "b2": [1], "c1": [2],
@@ -48,7 +48,7 @@ def collection_of(root: Path, photos: dict[str, list[int]]) -> Collection:
             box = (20 * number, 4, 16)
             faces.append(CollectionFace(f"{name}.png", sha256, box, number + 1, doubt))
             random = np.random.default_rng(len(name) * 100 + ord(name[-1]) + 7 * number)
-            rows.append(CENTRES[person % 9] + 0.05 * random.normal(size=64))
+            rows.append(CENTRES[person] + 0.05 * random.normal(size=64))
     rows = np.array(rows, np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     problems = {f"{name}.png": NO_FACE for name, people in photos.items() if not people}

@@ -61,17 +61,25 @@ def test_settled_people_stay_and_new_faces_join_them():
     assert groups.person[5] == groups.person[6] == "person_0010"
 
 
-def test_nobodys_faces_and_unclear_ones_stay_alone_unless_they_are_settled():
-    heap = heap_of([0, 0, 0, 0, 0])
-    faces = [face._replace(doubt="small" if at > 1 else "") for at, face in enumerate(heap.faces)]
+def test_unclear_faces_found_no_group_but_join_one():
+    photos = ["a", "b", "c", "d", "e", "a", "f", "g"]
+    heap = heap_of([0, 0, 0, 1, 1, 0, 2, 3], photos)
+    unclear = {2, 3, 4, 5}
+    faces = [
+        face._replace(doubt="small" if k in unclear else "") for k, face in enumerate(heap.faces)
+    ]
     heap = replace(heap, faces=tuple(faces))
-    settled = Settled({2: "Ann"}, nobody=frozenset({1}))
-    groups = group_faces(heap, ERRORS, settled=settled)
-    assert groups.person == ("Ann", "", "Ann", "", "")
-    assert groups.uncertain == [3, 4]
-    assert groups.single == []
-    plain = groups.to_json()
-    assert plain["uncertain_faces"], plain["put_apart_by_hand"] == (2, 1)
+    groups = group_faces(heap, ERRORS, settled=Settled(nobody=frozenset({6})))
+    assert groups.person == (*["person_0001"] * 3, "", "", "", "", "")  # one face of photo a
+    assert (groups.uncertain, groups.single) == ([3, 4, 5], [7])
+    assert (groups.to_json()["uncertain_faces"], groups.to_json()["put_apart_by_hand"]) == (3, 1)
+    clear = group_faces(heap_of([0, 0, 3], ["a", "b", "g"]), ERRORS).expected
+    pairs = clear.joined_pairs + 2
+    assert groups.expected.joined_pairs == pairs
+    wrong = (3 + 3 * 4) * 1e-4  # three clear faces, and four unclear ones near to them
+    assert groups.expected.wrong_pairs == pytest.approx(wrong)
+    assert groups.expected.precision == pytest.approx(1 - wrong / pairs)
+    assert groups.expected.precision_interval[0] == pytest.approx(1 - 2 * wrong / pairs)
 
 
 def test_faces_of_one_photo_are_two_people_unless_it_is_a_collage():
