@@ -86,7 +86,7 @@ def _rows(groups: "Groups") -> list[tuple[str, str]]:
     faces = counted(sum(map(len, people.values())), "face")
     apart = [
         f"{counted(len(groups.single), 'face')} of people who are there once",
-        f"{len(groups.uncertain):,} too small, blurred, turned or cut off to be grouped",
+        f"{len(groups.uncertain):,} too small, blurred, turned or cut off to be sure",
         f"{counted(len(groups.without_face), 'photo')} without a face",
     ]
     if groups.nobody:

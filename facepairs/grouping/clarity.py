@@ -5,8 +5,8 @@ cut-off faces in the background resemble each other, whoever they are. The share
 strangers that are nearer than .062 with the included model: main faces of LFW .0001; main faces
 that are blurred to a sharpness below .52, .003, and to .53, .0007; shrunk to 30 to 40 pixels and
 not blurred, .0002; background faces .003, and those of them that are clear by these limits .0007,
-some of which show one person. The limits were chosen on photos of View 1's training people, see
-`scripts/studies/bystanders.py`.
+some of which show one person; an unclear face and a clear main face, .0001. The limits were chosen
+on photos of View 1's training people, see `scripts/studies/bystanders.py`.
 """
 
 import hashlib
