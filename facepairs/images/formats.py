@@ -14,7 +14,8 @@ from facepairs.images.jpeg import SIGNATURE as JPEG
 from facepairs.images.problem import ImageProblem
 
 BMP, RIFF, WEBP = b"BM", b"RIFF", b"WEBP"
-BINARY_PNM = re.compile(rb"P[456]\s")
+BINARY_PNM, TEXT_PNM = re.compile(rb"P[456]\s"), re.compile(rb"P[123]\s")
+BIG_TIFF = (b"II+\0", b"MM\0+")
 AVIF_BRANDS = (b"avif", b"avis")
 HEIF_BRANDS = (
     *(b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"),
@@ -43,6 +44,12 @@ def pillow_format(data: bytes, name: str) -> str:
         raise ImageProblem(name, "unsupported", reason)
     if kind:
         return kind
+    if data.startswith(BIG_TIFF):
+        reason = f"a BigTIFF image, which is not read; {_CONVERT}, or save it as a plain TIFF"
+        raise ImageProblem(name, "unsupported", reason)
+    if TEXT_PNM.match(data):
+        reason = f"a PNM (PGM, PPM) image whose pixels are text, which is not read; {_CONVERT}"
+        raise ImageProblem(name, "unsupported", reason)
     formats = "not a JPEG, PNG, BMP, GIF, WebP, TIFF, PNM (PGM, PPM), AVIF or HEIF image"
     raise ImageProblem(name, "not_image", f"{formats}; convert or replace it")
 

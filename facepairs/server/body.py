@@ -15,6 +15,7 @@ from facepairs.server.schema import MOST_PHOTOS
 T = TypeVar("T", bound=msgspec.Struct)
 PHOTOS_PER_BODY = 3  # of the largest size: two, in base64
 MOST_FILES, MOST_FIELDS, FIELD_BYTES = 2 * MOST_PHOTOS, 32, 4096
+AS_FILE = "send a photo as a file, with a file name: curl -F left=@photo.jpg"
 READ_S = 30.0  # for a whole body
 DISCARDED = 4  # bodies' worth that are read and thrown away, so that the client reads the answer
 
@@ -52,6 +53,10 @@ async def read_request(
     except TimeoutError:
         raise RequestProblem(408, "slow", f"the body did not come within {READ_S:g} s") from None
     except msgspec.ValidationError as error:
+        if "base64" in str(error):
+            is_json = media == "application/json"
+            advice = "send it in one line (base64 -w0), without blanks" if is_json else AS_FILE
+            raise RequestProblem(422, "value", f"{error}; {advice}") from None
         fields = ", ".join(kind.__struct_fields__)
         raise RequestProblem(422, "value", f"{error}; the fields are {fields}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -90,7 +95,9 @@ async def _read_form(request: Request, chunks: AsyncGenerator[bytes, None]) -> d
     try:
         form = await parser.parse()
     except (MultiPartException, UnicodeDecodeError) as error:
-        raise RequestProblem(400, "multipart", str(error)) from None
+        too_long = "exceeded maximum size" in str(error)
+        text = f"a field has over {FIELD_BYTES >> 10} KB; {AS_FILE}" if too_long else str(error)
+        raise RequestProblem(400, "multipart", text) from None
     values: dict[str, list[Any]] = {}
     for name, value in form.multi_items():
         content = await value.read() if isinstance(value, UploadFile) else value

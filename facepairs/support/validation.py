@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+import numpy as np
 
 from facepairs.errors import BadConfig, FacepairsError
 
@@ -46,8 +47,9 @@ def validate(
 ) -> T:
     """Build a `schema` from plain values.
 
-    Types are strict: a whole number is accepted as a float, nothing else is converted. Unknown
-    keys are refused in a dataclass, and in Structs with `forbid_unknown_fields=True`.
+    Types are strict: a whole number is accepted as a float, and a NumPy number as Python's own;
+    nothing else is converted. Unknown keys are refused in a dataclass, and in Structs with
+    `forbid_unknown_fields=True`.
 
     Args:
         values: What a TOML or JSON file held.
@@ -62,6 +64,7 @@ def validate(
     arguments: tuple[str, ...] = ()
     try:
         if isinstance(values, Mapping):
+            values = {name: _plain(value) for name, value in values.items()}
             _check_each(values, schema)
         return msgspec.convert(values, schema)
     except msgspec.ValidationError as failure:
@@ -95,7 +98,7 @@ def check_value(name: str, value: object, kind: Any) -> None:
         BadConfig: It does not fit; names it, or what it is part of, and says what is allowed.
     """
     try:
-        msgspec.convert(value, kind)
+        msgspec.convert(_plain(value), kind)
     except msgspec.ValidationError as failure:
         reason, _, place = str(failure).partition(" - at `$")
         if place or reason.startswith("Object"):  # of a part of the value
@@ -107,11 +110,21 @@ def check_value(name: str, value: object, kind: Any) -> None:
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass against its own annotations; for `__post_init__`.
 
+    NumPy numbers become Python's own.
+
     Raises:
         BadConfig: A field has a value that its annotation does not allow.
     """
     for name, kind in get_type_hints(type(instance), include_extras=True).items():
-        check_value(name, getattr(instance, name), kind)
+        value = _plain(given := getattr(instance, name))
+        if value is not given:
+            object.__setattr__(instance, name, value)
+        check_value(name, value, kind)
+
+
+def _plain(value: object) -> object:
+    """Return a NumPy number, which msgspec does not know, as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _allowed(kind: Any) -> str:

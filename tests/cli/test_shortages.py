@@ -11,6 +11,7 @@ import pytest
 from processes.command_line import command, facepairs, in_process
 
 from facepairs.cli import main as cli
+from facepairs.cli.shared.output import describe_failure
 
 
 def limited(number, value):
@@ -37,6 +38,16 @@ def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
     message = capsys.readouterr().err
     assert message.startswith("facepairs: error: ")
     assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("{{node x}} /run/events.v2; No space left on device", "/run/events.v2: No space left"),
+     ("OOM when allocating tensor with shape[9]", "out of memory")],
+)  # fmt: skip
+def test_tensorflow_calls_a_full_disk_exhausted_too(text, word):
+    error = type("ResourceExhaustedError", (Exception,), {})(text)
+    assert describe_failure(error).startswith(word)
 
 
 @pytest.mark.parametrize("words", [(), ("--json",), ("--quiet",)])

@@ -80,12 +80,57 @@ def test_heif_is_read_where_pillow_heif_is_installed():
 
 @pytest.mark.parametrize(
     "data",
-    [b"\0\0\0\x0cjP  \r\n\x87\n", b"%PDF-1.7", b"P2\n1 1\n255\n7", b"\0\0\0\x18ftypmp42", b"II+\0"],
+    [b"\0\0\0\x0cjP  \r\n\x87\n", b"%PDF-1.7", b"P7\nWIDTH 1", b"\0\0\0\x18ftypmp42", b"II-\0"],
 )
 def test_other_files_are_no_images(data):
     with pytest.raises(ImageProblem) as caught:
         open_photo(data)
     assert caught.value.problem == "not_image"
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (b"II+\0\b\0\0\0", "BigTIFF"),
+        (b"MM\0+\0\b\0\0", "BigTIFF"),
+        (b"P2\n1 1\n255\n7", "PGM"),
+        (b"P3 1 1 255 7 7 7", "PPM"),
+    ],
+)
+def test_rare_kinds_of_known_formats_are_called_by_their_name(data, word):
+    with pytest.raises(ImageProblem, match=word) as caught:
+        open_photo(data)
+    assert caught.value.problem == "unsupported"
+
+
+def brands(major: bytes, *others: bytes) -> bytes:
+    """The first box of an ISO base media file."""
+    box = b"ftyp" + major + bytes(4) + b"".join(others)
+    return (4 + len(box)).to_bytes(4) + box + b"meta"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (brands(b"avif", b"avif", b"mif1", b"miaf"), "AVIF"),
+        (brands(b"avif", b"mif1", b"miaf"), "AVIF"),
+        (brands(b"mif1", b"avif", b"miaf"), "AVIF"),
+        (brands(b"mif1", b"mif1", b"avif"), "AVIF"),
+        (brands(b"avis", b"msf1"), "AVIF"),
+        (brands(b"mif1", b"heic"), "HEIF"),
+        (brands(b"heic", b"mif1"), "HEIF"),
+        (brands(b"msf1", b"hevc"), "HEIF"),
+        (brands(b"heix"), "HEIF"),
+    ],
+)
+def test_brands_tell_avif_from_heif(monkeypatch, data, kind):
+    monkeypatch.setattr(formats, "_has_heif", lambda: True)
+    assert formats.pillow_format(data, "x") == kind
+
+
+def test_brands_behind_the_first_box_do_not_count(monkeypatch):
+    monkeypatch.setattr(formats, "_has_heif", lambda: True)
+    assert formats.pillow_format(brands(b"mif1", b"heic") + b"avif", "x") == "HEIF"
 
 
 def test_every_format_has_its_suffixes_in_the_index():

@@ -18,6 +18,7 @@ from processes.live_server import live_server
 
 from facepairs import Verifier
 from facepairs.faces.align import AlignedFace
+from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
 from facepairs.server.service import Service
@@ -162,6 +163,23 @@ def test_one_client_may_not_ask_too_often():
         assert client.get("/healthz").status_code == 200
         time.sleep(1)
         assert client.get("/v1/model").status_code == 200
+
+
+def test_a_client_has_the_requests_of_a_second_and_then_one_by_one(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(guard.time, "monotonic", lambda: now)
+    limit = guard.RateLimit(4)
+    assert [limit.allows("a") for _ in range(6)] == [True] * 4 + [False] * 2
+    assert limit.allows("b")  # has its own
+    now = 0.25
+    assert [limit.allows("a") for _ in range(2)] == [True, False]
+    now = 99.0  # what is not used does not add up
+    assert [limit.allows("a") for _ in range(5)] == [True] * 4 + [False]
+    rare = guard.RateLimit(0.5)
+    assert [rare.allows("a") for _ in range(2)] == [True, False]
+    now += 2
+    assert [rare.allows("a") for _ in range(2)] == [True, False]
+    assert all(guard.RateLimit(0).allows("a") for _ in range(1000))
 
 
 def test_the_log_has_no_names_and_no_addresses(people, tmp_path):

@@ -3,9 +3,11 @@
 from typing import Annotated, Literal
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec import Meta
 
+from facepairs.config import TrainConfig
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.support.validation import did_you_mean, shorten, validate
 
@@ -51,6 +53,28 @@ def test_the_message_names_file_field_value_and_what_is_allowed(changes, message
     with pytest.raises(BadBundle, match=f"^x.toml: {message}") as caught:
         validate({"size_px": 4, **changes}, Header, "x.toml", BadBundle, "export it again")
     assert str(caught.value).endswith("; export it again")
+
+
+@pytest.mark.parametrize(
+    ("number", "plain"),
+    [(np.int64(4), 4), (np.uint8(4), 4), (np.float32(0.5), 0.5), (np.bool_(True), True)],
+)
+def test_numpy_numbers_become_pythons_own(number, plain):
+    name = {int: "size_px", float: "scale", bool: "flag"}[type(plain)]
+    header = validate({"size_px": 1, name: number}, Header)
+    assert (type(getattr(header, name)), getattr(header, name)) == (type(plain), plain)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("seed", np.int64(7)), ("validation_share", np.float64(0.125)), ("skip_bad", np.bool_(True))],
+)
+def test_numpy_numbers_are_settings(setting, value):
+    config = TrainConfig(**{setting: value})
+    assert type(getattr(config, setting)) is type(value.item())
+    assert config == TrainConfig(**{setting: value.item()})
+    with pytest.raises(BadConfig, match="seed is -1"):
+        TrainConfig(seed=np.int64(-1))
 
 
 @pytest.mark.parametrize("values", [{}, 3, []])

@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -30,7 +31,8 @@ VERDICT_SCHEMA = 3
 MATCH = {True: "yes", False: "no", None: ""}
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
-TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
+TENSORFLOW_EXHAUSTED = "ResourceExhaustedError"  # memory, or the disk:
+FULL_DISK = re.compile(r"([^\s;]*); (No space left on device|Disk quota exceeded)")
 OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
 # Environment variables, so that child processes see them.
 VERBOSE, QUIET = "FACEPAIRS_VERBOSE", "FACEPAIRS_QUIET"
@@ -202,7 +204,9 @@ def percent(share: float | None) -> str:
 
 def describe_failure(error: Exception) -> str:
     """Return what the system refused or ran out of, or "" for any other error."""
-    if isinstance(error, MemoryError) or type(error).__name__ == TENSORFLOW_OUT_OF_MEMORY:
+    if isinstance(error, MemoryError) or type(error).__name__ == TENSORFLOW_EXHAUSTED:
+        if full := FULL_DISK.search(str(error)):
+            return f"{full[1]}: {full[2]}; choose another place or free space"
         return OUT_OF_MEMORY
     if not isinstance(error, OSError):
         return ""

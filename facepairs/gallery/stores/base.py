@@ -27,13 +27,13 @@ from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.vectors import STORED, Vectors
 from facepairs.verification.scorer import ScoreArray
 
-VERSION = 4  # of the tables
+VERSION = 5  # of the tables
 ROWS_PER_READ = 4096
 DAY_S = 86_400
 NAME, PHOTO = b"name", b"photo"  # contexts of encrypted values
 # In both kinds of SQL; times are whole seconds since 1970.
 TABLES = """
-CREATE TABLE state (version INTEGER NOT NULL, changes BIGINT NOT NULL);
+CREATE TABLE state (version INTEGER NOT NULL);
 CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
     width INTEGER NOT NULL);
 CREATE TABLE encryption (salt BYTEA NOT NULL, probe BYTEA NOT NULL);
@@ -76,6 +76,7 @@ class GalleryStore(abc.ABC):
     BEGIN_WRITING: str
     NOW: str  # the database's clock in seconds since 1970
     ERASE = ""  # overwrites what was deleted
+    MORE_TABLES: tuple[str, ...] = ()  # statements of one kind of SQL
 
     def __init__(self, place: str, write: bool, passphrase: Passphrase) -> None:
         if write and isinstance(passphrase, str):
@@ -84,6 +85,7 @@ class GalleryStore(abc.ABC):
         self._write, self._is_closed = write, False
         self._process = os.getpid()
         self._values = PlainValues()
+        self._encryption: tuple[bytes, bytes] | None = None
         self._lock = threading.RLock()
 
     @abc.abstractmethod
@@ -128,9 +130,9 @@ class GalleryStore(abc.ABC):
         with self._transaction(self.BEGIN_WRITING):
             if self._exists():
                 return
-            for statement in TABLES.format(now=self.NOW).split(";"):
+            for statement in (*TABLES.format(now=self.NOW).split(";"), *self.MORE_TABLES):
                 self._run(statement)
-            self._run("INSERT INTO state VALUES (?, 0)", VERSION)
+            self._run("INSERT INTO state (version) VALUES (?)", VERSION)
             if isinstance(passphrase, str):
                 self._run("INSERT INTO encryption VALUES (?, ?)", *new_encryption(passphrase))
 
@@ -271,11 +273,16 @@ class GalleryStore(abc.ABC):
 
     def _unlock(self, passphrase: Passphrase) -> None:
         """Find out how values are kept; raise BadData where the passphrase does not fit."""
-        encryption = self._run("SELECT salt, probe FROM encryption").fetchone()
-        if encryption:
-            self._values = open_encryption(self.place, passphrase, *encryption)
+        self._encryption = self._stored_encryption()
+        if self._encryption:
+            self._values = open_encryption(self.place, passphrase, *self._encryption)
         elif isinstance(passphrase, str):
             raise BadData(f"{self.place}: not encrypted; give no passphrase, or make a new gallery")
+
+    def _stored_encryption(self) -> tuple[bytes, bytes] | None:
+        """Return the salt and the probe; None for a gallery that is not encrypted."""
+        row = self._run("SELECT salt, probe FROM encryption").fetchone()
+        return tuple(row) if row else None
 
     def _name(self, sealed: bytes) -> str:
         return str(self._values.open(sealed, NAME), "utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict
 
 from facepairs.errors import BadConfig, BadGallery
@@ -37,6 +37,28 @@ SET synchronous_commit TO on;
 SET lock_timeout TO '30s';
 SET idle_in_transaction_session_timeout TO '60s';
 """
+# A random value changes with every change of the photos, also one by other programs. A counter would
+# be the same again in a gallery that was made again, or restored from a copy.
+_TOUCHED = """
+CREATE TRIGGER on_{0} AFTER {0} ON photos REFERENCING {1} TABLE AS touched
+FOR EACH STATEMENT EXECUTE FUNCTION note_change()"""
+CONTENT = (
+    "ALTER TABLE state ADD COLUMN content UUID NOT NULL DEFAULT gen_random_uuid()",
+    """
+    CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+    BEGIN
+        IF TG_OP <> 'TRUNCATE' THEN
+            PERFORM FROM touched LIMIT 1;
+            IF NOT FOUND THEN RETURN NULL; END IF;
+        END IF;
+        UPDATE state SET content = gen_random_uuid();
+        RETURN NULL;
+    END $$""",
+    _TOUCHED.format("INSERT", "NEW"),
+    _TOUCHED.format("UPDATE", "NEW"),
+    _TOUCHED.format("DELETE", "OLD"),
+    "CREATE TRIGGER on_truncate AFTER TRUNCATE ON photos EXECUTE FUNCTION note_change()",
+)
 UNREADABLE = (
     "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE, and the password "
     "into PGPASSWORD"
@@ -61,6 +83,7 @@ class PostgresStore(GalleryStore):
     BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     BEGIN_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
     NOW = "extract(epoch FROM now())"
+    MORE_TABLES = CONTENT
 
     def __init__(
         self,
@@ -71,7 +94,8 @@ class PostgresStore(GalleryStore):
     ) -> None:
         super().__init__(without_password(url), write, passphrase)
         self._url = url
-        self._own_changes = self._changed_rows = 0
+        self._content: object = None  # when it was last looked at, or changed by this connection
+        self._changes_of_others = 0
         self._connection: psycopg.Connection[Any] | None = None
         try:
             self._prepare(passphrase, create)
@@ -95,8 +119,17 @@ class PostgresStore(GalleryStore):
     def version(self) -> int:
         """Return a number that changes when another connection changes the tables."""
         with self._errors_named():
-            changes: int = self._run("SELECT changes FROM state").fetchone()[0]
-            return changes - self._own_changes
+            self._look_for_changes()
+            return self._changes_of_others
+
+    def _look_for_changes(self, lock: str = "") -> None:
+        content = self._run(f"SELECT content FROM state{lock}").fetchone()[0]
+        if content == self._content:
+            return
+        if self._stored_encryption() != self._encryption:
+            raise BadGallery(f"{self.place}: was made again with another passphrase; open it again")
+        self._content = content
+        self._changes_of_others += 1
 
     def _connected(self) -> "psycopg.Connection[Any]":
         self._check_open()
@@ -117,22 +150,24 @@ class PostgresStore(GalleryStore):
 
     def _run(self, query: str, *values: object) -> Any:
         statement = query.replace("?", "%s").encode()
-        done = self._connected().execute(statement, values, binary=True)
-        if query.startswith(("INSERT", "DELETE")):
-            self._changed_rows += done.rowcount
-        return done
+        connection = self._connected()
+        is_idle = connection.info.transaction_status == pq.TransactionStatus.IDLE
+        try:
+            return connection.execute(statement, values, binary=True)
+        except psycopg.OperationalError:
+            if not (connection.closed and is_idle):
+                raise
+        # Lost since the last query, such as by a restart of the database.
+        return self._connected().execute(statement, values, binary=True)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         with self._lock:
             with super()._writing():
-                self._run("SELECT 1 FROM state FOR UPDATE")  # others wait until this one ends
-                rows = self._changed_rows
+                self._look_for_changes(" FOR UPDATE")  # others wait until this one ends
                 yield
-                changes = int(self._changed_rows > rows)
-                if changes:
-                    self._run("UPDATE state SET changes = changes + 1")
-            self._own_changes += changes
+                content = self._run("SELECT content FROM state").fetchone()[0]
+            self._content = content
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:

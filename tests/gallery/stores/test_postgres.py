@@ -13,6 +13,7 @@ from processes.gallery_jobs import MODEL, photo
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData, BadGallery
+from facepairs.gallery.encryption import COST
 from facepairs.gallery.stores import open_store
 
 
@@ -46,6 +47,57 @@ def test_a_lost_connection_is_made_again(postgres, store):
     assert store.put([photo(3, "Cy")], None) == [None]
     assert [one.name for one in store.people()] == ["Ann", "Bo", "Cy"]
     assert store.version() == version
+
+
+def test_a_restart_between_two_calls_is_not_noticed(postgres, store):
+    postgres.stop()
+    postgres.start()
+    assert [one.name for one in store.people()] == ["Ann", "Bo"]
+    postgres.stop()
+    postgres.start()
+    assert store.remove("Bo") == 1
+
+
+def test_a_gallery_made_again_with_as_many_changes_is_another(postgres, store, url):
+    for _ in range(8):  # a query is prepared once it was asked five times
+        version = store.version()
+    postgres.run_sql("DROP SCHEMA facepairs CASCADE", database_of(url))
+    other = open_store(url, write=True)
+    other.set_model(MODEL)
+    other.put([photo(7, "Cy"), photo(8, "Di")], None)
+    other.close()
+    assert store.put([photo(9, "Ed")], None) == [None]  # must not hide that others changed it
+    assert store.version() != version
+    assert sorted(store.load().people) == ["Cy", "Di", "Ed"]
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ("DELETE FROM facepairs.photos WHERE name = 'Ann'", ["Bo"]),
+        ("UPDATE facepairs.photos SET name = 'Zoe' WHERE name = 'Ann'", ["Bo", "Zoe"]),
+        ("TRUNCATE facepairs.photos", []),
+    ],
+)
+def test_changes_by_sql_are_noticed(postgres, store, url, change, left):
+    version = store.version()
+    postgres.run_sql("DELETE FROM facepairs.photos WHERE name = 'Nobody'", database_of(url))
+    assert store.version() == version
+    postgres.run_sql(change, database_of(url))
+    assert store.version() != version
+    assert sorted(store.load().people) == left
+
+
+def test_one_made_again_with_a_passphrase_must_be_opened_again(postgres, store, url, monkeypatch):
+    monkeypatch.setitem(COST, "n", 2**10)
+    postgres.run_sql("DROP SCHEMA facepairs CASCADE", database_of(url))
+    open_store(url, write=True, passphrase="some words").close()
+    for use in (store.version, lambda: store.put([photo(3, "Plain")], None)):
+        with pytest.raises(BadGallery):
+            use()
+    again = open_store(url, passphrase="some words")
+    assert again.people() == []
+    again.close()
 
 
 def test_a_connection_lost_between_two_photos_leaves_neither(postgres, store, url):
