@@ -162,8 +162,12 @@ def evaluate(
     selection = None
     measured: dict[ScoreSource, Measurement] = {}
     if models and folder is not None:
-        places = [None if place is None else Path(place) for place in (lists, pairs)]
-        selection = choose_pairs(list(models.values()), folder, protocol, *places)
+        lists_path, pairs_path = (
+            None if place is None else Path(place) for place in (lists, pairs)
+        )
+        selection = choose_pairs(
+            list(models.values()), folder, protocol, lists_path, pairs_path, skip_bad
+        )
         measured = _measure_models(models, selection, people_groups, identification, skip_bad)
     if scores_out is not None:
         (one,) = measured.values()
@@ -206,6 +210,8 @@ def _measure_models(
     refuse_unusable(errors, skip_bad)
     pairs_left_out = int((~pairs.show_none_of(errors)).sum())
     left_out = []
+    if chosen.missing_pairs:
+        left_out.append(f"left out: {counted(chosen.missing_pairs, 'pair')} of missing photos")
     if errors:
         pairs_shown = counted(pairs_left_out, "pair")
         left_out.append(f"left out: {pairs_shown} of unusable photos: {describe_unusable(errors)}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import list_path, read_pairs
+from facepairs.data.lfw.lists import list_path, read_present_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
@@ -31,6 +31,7 @@ class PairSelection:
         source: Where they come from: a protocol or a file.
         protocol: Its name, "" for the pairs of a CSV file.
         people_left_out: People on whom a model was trained or calibrated.
+        missing_pairs: Pairs of an official list that were left out because photos are missing.
     """
 
     index: FaceIndex
@@ -38,6 +39,7 @@ class PairSelection:
     source: str
     protocol: str
     people_left_out: int = 0
+    missing_pairs: int = 0
 
 
 def choose_pairs(
@@ -46,6 +48,7 @@ def choose_pairs(
     protocol: str | None = None,
     lists: Path | None = None,
     pairs_csv: Path | None = None,
+    skip_missing: bool = False,
 ) -> PairSelection:
     """Return the pairs that all models are to score.
 
@@ -57,6 +60,7 @@ def choose_pairs(
             protocol that the bundles were trained under, or else `heldout`.
         lists: Folder of the official LFW lists.
         pairs_csv: A file with the pairs; replaces the protocol.
+        skip_missing: Leave out pairs of an official list whose photos are missing.
 
     Raises:
         BadConfig: The protocol is unknown, or not possible with these models.
@@ -69,8 +73,9 @@ def choose_pairs(
         return PairSelection(index, read_pairs_csv(pairs_csv, index), str(pairs_csv), "")
     if protocol in LISTS:
         source = LISTS[protocol]
-        pairs = read_pairs(list_path(lists, source.split()[-1]), index)
-        return PairSelection(index, pairs, source, protocol)
+        path = list_path(lists, source.split()[-1])
+        pairs, missing = read_present_pairs(path, index, skip_missing)
+        return PairSelection(index, pairs, source, protocol, missing_pairs=missing)
     known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
     people = np.flatnonzero(~known)
     try:

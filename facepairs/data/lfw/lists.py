@@ -12,6 +12,7 @@ References:
     Huang, Ramesh, Berg, Learned-Miller, "Labeled Faces in the Wild", UMass Amherst TR 07-49, 2007.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,10 +22,13 @@ import numpy.typing as npt
 from facepairs.data.index import READABLE, FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
+from facepairs.support import console
 from facepairs.support.validation import shorten
+from facepairs.support.words import counted
 
 HOW_TO_FETCH = "facepairs data fetch lfw downloads them"
 PERSON = "Name<tab>number of images"
+MAX_NAMED = 100  # missing photos
 
 
 class _ListFile:
@@ -99,42 +103,52 @@ def list_path(lists: Path | None, name: str) -> Path:
     return lists / name
 
 
-def read_people(path: Path, index: FaceIndex) -> list[npt.NDArray[np.int64]]:
+def read_people(
+    path: Path, index: FaceIndex, skip_missing: bool = False
+) -> list[npt.NDArray[np.int64]]:
     """Read a people list.
 
     Args:
         path: The list.
         index: The index of the images.
+        skip_missing: Use the people and images that there are, instead of raising for others.
 
     Returns:
         For each fold (one for View 1) the sorted person numbers, int64[people].
 
     Raises:
-        BadData: A line is wrong, or the folder does not have a person or the number of images of a
-            person. The message quotes file, line number and line.
+        BadData: A line is wrong, or the folder has more images of a person, or an image is missing.
+            The message quotes file, line number and line.
     """
     lines = _ListFile(path)
     count = lines.number(*lines.read("the first line", "a count"))
     is_folds = len(lines.read("a person", PERSON, "a fold's count")) == 1
     lines.step_back()
+    missing: dict[str, None] = {}
     counts = (lines.number(*lines.read("a fold", "a count")) for _ in range(count))
-    folds = [_read_fold_people(lines, n, index) for n in (counts if is_folds else [count])]
+    folds = [_read_fold_people(lines, n, index, missing) for n in (counts if is_folds else [count])]
     lines.check_end()
+    if missing:
+        _tell_missing(path, index, missing, skip_missing)
     return folds
 
 
-def _read_fold_people(lines: _ListFile, count: int, index: FaceIndex) -> npt.NDArray[np.int64]:
+def _read_fold_people(
+    lines: _ListFile, count: int, index: FaceIndex, missing: dict[str, None]
+) -> npt.NDArray[np.int64]:
     people = []
     for _ in range(count):
         name, number = lines.read("a person", PERSON)
         expected = lines.number(number)
         person = index.find_person(name)
-        if person is None:
-            lines.fail(f"no folder of that name in {index.root}")
-        images = len(index.images_of(person))
-        if images != expected:
+        images = 0 if person is None else len(index.images_of(person))
+        if images > expected:
             lines.fail(f"{index.root / name} has {images} images, the list says {expected}")
-        people.append(person)
+        if images < expected:
+            stems = [_stem(name, image) for image in range(1, expected + 1)]
+            missing.update({stem: None for stem in stems if _find_image(index, stem) is None})
+        if person is not None:
+            people.append(person)
     return np.array(sorted(people), np.int64)
 
 
@@ -150,25 +164,70 @@ def read_pairs(path: Path, index: FaceIndex) -> PairList:
 
     Raises:
         BadData: A line is wrong, or an image is missing. The message quotes file, line number and
-            line.
+            line, or the missing images.
+    """
+    return read_present_pairs(path, index, skip_missing=False)[0]
+
+
+def read_present_pairs(
+    path: Path, index: FaceIndex, skip_missing: bool = True
+) -> tuple[PairList, int]:
+    """Read the pairs of a list whose images there are; each keeps its fold.
+
+    Args:
+        path: The list.
+        index: The index of the images.
+        skip_missing: Leave out pairs of missing images, instead of raising.
+
+    Returns:
+        The pairs, as `read_pairs`, and how many were left out.
+
+    Raises:
+        BadData: A line is wrong, an image is missing and `skip_missing` is false, or no pair is
+            left.
     """
     lines = _ListFile(path)
     header = lines.read("the first line", "a count", "folds<tab>count")
     count = lines.number(header[-1])
     folds = lines.number(header[0]) if len(header) == 2 else 1
-    rows = [
-        (*_read_pair(lines, index, genuine), genuine, fold)
-        for fold in range(1, folds + 1)
-        for genuine in (True, False)
-        for _ in range(count)
-    ]
+    missing: dict[str, None] = {}
+    rows = []
+    for fold in range(1, folds + 1):
+        for genuine in (True, False):
+            for _ in range(count):
+                stems = _read_pair(lines, genuine)
+                left, right = (_find_image(index, stem) for stem in stems)
+                if left is None or right is None:
+                    found = zip(stems, (left, right), strict=True)
+                    missing.update({stem: None for stem, image in found if image is None})
+                else:
+                    rows.append((left, right, genuine, fold))
     lines.check_end()
-    left, right, genuine, fold = zip(*rows, strict=True)
-    return PairList.of(left, right, genuine, fold if len(header) == 2 else 0)
+    if missing:
+        _tell_missing(path, index, missing, skip_missing and bool(rows))
+    left_of, right_of, genuine_of, fold_of = zip(*rows, strict=True)
+    pairs = PairList.of(left_of, right_of, genuine_of, fold_of if len(header) == 2 else 0)
+    return pairs, 2 * count * folds - len(rows)
 
 
-def _read_pair(lines: _ListFile, index: FaceIndex, genuine: bool) -> tuple[int, int]:
-    """Return the image numbers of the next pair."""
+def _tell_missing(path: Path, index: FaceIndex, missing: Iterable[str], skip: bool) -> None:
+    """Name the images that are missing; raise BadData unless they are left out."""
+    names = [f"{stem}.jpg" for stem in missing]
+    for name in names[:MAX_NAMED]:
+        console.log(f"missing: {index.root / name}")
+    if names[MAX_NAMED:]:
+        console.log(f"missing: {len(names) - MAX_NAMED:,} more")
+    if not skip:
+        more = f", … ({len(names):,} in all)" if names[3:] else ""
+        raise BadData(
+            f"{path}: no image {', '.join(names[:3])}{more} in {index.root}; complete the copy "
+            f"({HOW_TO_FETCH}); `train` and `evaluate` leave their pairs out with --skip-bad"
+        )
+    console.log(f"left out: {counted(len(names), 'photo')} of {path.name} missing in {index.root}")
+
+
+def _read_pair(lines: _ListFile, genuine: bool) -> tuple[str, str]:
+    """Return the images of the next pair, without their suffixes."""
     if genuine:
         name, left, right = lines.read("a genuine pair", "Name<tab>i<tab>j")
         other = name
@@ -178,13 +237,15 @@ def _read_pair(lines: _ListFile, index: FaceIndex, genuine: bool) -> tuple[int, 
         name, left, other, right = lines.read("an impostor pair", "Name<tab>i<tab>Other<tab>j")
         if name == other:
             lines.fail("an impostor pair of one person")
-    return _find_image(lines, index, name, left), _find_image(lines, index, other, right)
+    return _stem(name, lines.number(left)), _stem(other, lines.number(right))
 
 
-def _find_image(lines: _ListFile, index: FaceIndex, name: str, number: str) -> int:
-    stem = f"{name}/{name}_{lines.number(number):04d}"
-    found = (index.find(stem + suffix) for suffix in READABLE)
-    image = next((image for image in found if image is not None), None)
-    if image is None:
-        lines.fail(f"no image {index.root / stem}.jpg")
-    return image
+def _stem(name: str, number: int) -> str:
+    return f"{name}/{name}_{number:04d}"
+
+
+def _find_image(index: FaceIndex, stem: str) -> int | None:
+    """Return the number of an image; a copy may have `.JPG`, or another format."""
+    suffixes = (each for suffix in READABLE for each in (suffix, suffix.upper()))
+    found = (index.find(stem + suffix) for suffix in suffixes)
+    return next((image for image in found if image is not None), None)

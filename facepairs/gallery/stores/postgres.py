@@ -37,16 +37,16 @@ SET synchronous_commit TO on;
 SET lock_timeout TO '30s';
 SET idle_in_transaction_session_timeout TO '60s';
 """
-# A random value changes with every change of the photos, also one by other programs. A counter would
-# be the same again in a gallery that was made again, or restored from a copy.
+# A random value changes with every change of the photos, also by other programs. A counter would be
+# the same again in a gallery that was made again, or restored from a copy.
 _TOUCHED = """
 CREATE TRIGGER on_{0} AFTER {0} ON photos REFERENCING {1} TABLE AS touched
 FOR EACH STATEMENT EXECUTE FUNCTION note_change()"""
 CONTENT = (
     "ALTER TABLE state ADD COLUMN content UUID NOT NULL DEFAULT gen_random_uuid()",
     """
-    CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-    BEGIN
+    CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT
+    AS $$ BEGIN
         IF TG_OP <> 'TRUNCATE' THEN
             PERFORM FROM touched LIMIT 1;
             IF NOT FOUND THEN RETURN NULL; END IF;
@@ -59,6 +59,7 @@ CONTENT = (
     _TOUCHED.format("DELETE", "OLD"),
     "CREATE TRIGGER on_truncate AFTER TRUNCATE ON photos EXECUTE FUNCTION note_change()",
 )
+CONTENT_NOW = "SELECT content FROM state"
 UNREADABLE = (
     "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE, and the password "
     "into PGPASSWORD"
@@ -119,11 +120,11 @@ class PostgresStore(GalleryStore):
     def version(self) -> int:
         """Return a number that changes when another connection changes the tables."""
         with self._errors_named():
-            self._look_for_changes()
+            self._compare(self._run(CONTENT_NOW).fetchone()[0])
             return self._changes_of_others
 
-    def _look_for_changes(self, lock: str = "") -> None:
-        content = self._run(f"SELECT content FROM state{lock}").fetchone()[0]
+    def _compare(self, content: object) -> None:
+        """Count a change if the tables have another content than this connection knows."""
         if content == self._content:
             return
         if self._stored_encryption() != self._encryption:
@@ -164,9 +165,10 @@ class PostgresStore(GalleryStore):
     def _writing(self) -> Iterator[None]:
         with self._lock:
             with super()._writing():
-                self._look_for_changes(" FOR UPDATE")  # others wait until this one ends
+                # Others wait until this one ends.
+                self._compare(self._run(f"{CONTENT_NOW} FOR UPDATE").fetchone()[0])
                 yield
-                content = self._run("SELECT content FROM state").fetchone()[0]
+                content = self._run(CONTENT_NOW).fetchone()[0]
             self._content = content
 
     @contextlib.contextmanager

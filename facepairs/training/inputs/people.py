@@ -142,7 +142,8 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
     """
     people, test_share = np.arange(len(index.people)), config.test_share
     if config.lists:
-        (people,) = read_people(list_path(Path(config.lists), "peopleDevTrain.txt"), index)
+        path = list_path(Path(config.lists), "peopleDevTrain.txt")
+        (people,) = read_people(path, index, config.skip_bad)
         test_share = 0.0
     known = np.zeros(len(people), bool)
     if config.init:

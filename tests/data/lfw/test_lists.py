@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import read_pairs, read_people
+from facepairs.data.lfw.lists import read_pairs, read_people, read_present_pairs
 from facepairs.errors import BadData, FacepairsError
+from facepairs.support.console import showing
 
 PEOPLE = {"Ada_B": 3, "Bo_C": 2, "Cy": 1, "Dé": 4}
 INDEX = FaceIndex.from_listing(
@@ -56,13 +57,11 @@ def test_people_lists_are_read(tmp_path):
         (read_pairs, ["0"], 1, "not a number from 1"),
         (read_pairs, ["1", "Ada_B\t1\t1", "Ada_B\t1\tCy\t1"], 2, "with itself"),
         (read_pairs, ["1", "Ada_B\t1\t2", "Cy\t1\tCy\t1"], 3, "one person"),
-        (read_pairs, ["1", "Ada_B\t1\t9", "Ada_B\t1\tCy\t1"], 2, "no image"),
         (read_pairs, ["1", "Ada_B\t0\t1", "Ada_B\t1\tCy\t1"], 2, "from 1 up"),
         (read_pairs, ["1", "Ada_B\t1\tCy\t1"], 2, "a genuine pair"),
         (read_pairs, ["1", "Ada_B\t1\t2", "Ada_B\t1\t2"], 3, "an impostor pair"),
         (read_pairs, ["1", "Ada_B\t1\t2", "Ada_B\t1\tCy\t1", "Cy\t1\t1"], 4, "more lines"),
         (read_pairs, ["1\t2\t3"], 1, "expected a count"),
-        (read_people, ["1", "Nobody\t1"], 2, "no folder"),
         (read_people, ["1", "Ada_B\t2"], 2, "has 3 images, the list says 2"),
         (read_people, ["1", "Ada_B\t3\t4"], 2, "expected Name<tab>"),
         (read_people, ["1", "Ada_B\t3", "Cy\t1"], 3, "more lines"),
@@ -76,6 +75,43 @@ def test_a_wrong_line_of_a_list_is_quoted(tmp_path, read, lines, where, why):
     message = str(caught.value)
     assert message.startswith(f"{path}: line {where}: ")
     assert why in message
+
+
+LISTED = ("2\t1", "Ada_B\t1\t9", "Ada_B\t1\tCy\t2", "Ada_B\t1\t2", "Zed\t3\tCy\t1")
+
+
+def test_all_missing_images_are_named(tmp_path):
+    told = []
+    with showing(told.append), pytest.raises(BadData, match=r"no image Ada_B/Ada_B_0009\.jpg, "):
+        read_pairs(write(tmp_path, *LISTED), INDEX)
+    assert told == [f"missing: {n}" for n in ("Ada_B/Ada_B_0009.jpg", "Cy/Cy_0002.jpg",
+                                              "Zed/Zed_0003.jpg")]  # fmt: skip
+    with showing(told.append), pytest.raises(BadData, match=r"Bo_C_0003\.jpg, Zed/Zed_0001\.jpg"):
+        read_people(write(tmp_path, "2", "Bo_C\t3", "Zed\t1"), INDEX)
+
+
+def test_pairs_of_missing_images_are_left_out_and_others_keep_their_fold(tmp_path):
+    pairs, missing = read_present_pairs(write(tmp_path, *LISTED), INDEX)
+    assert missing == 3
+    assert (pairs.genuine.tolist(), pairs.fold.tolist()) == ([True], [2])
+    assert [INDEX.name(int(pairs.left[0])), INDEX.name(int(pairs.right[0]))] == [
+        "Ada_B/Ada_B_0001.jpg", "Ada_B/Ada_B_0002.jpg"
+    ]  # fmt: skip
+    with pytest.raises(BadData):  # none is left
+        read_present_pairs(write(tmp_path, "1", "Zed\t1\t2", "Zed\t1\tCy\t1"), INDEX)
+    path = write(tmp_path, "3", "Bo_C\t3", "Zed\t1", "Cy\t1")
+    (people,) = read_people(path, INDEX, skip_missing=True)
+    assert [INDEX.people[p] for p in people] == ["Bo_C", "Cy"]
+    with pytest.raises(BadData, match="has 3 images, the list says 2"):  # not of this data set
+        read_people(write(tmp_path, "1", "Ada_B\t2"), INDEX, skip_missing=True)
+
+
+@pytest.mark.parametrize("suffix", [".JPG", ".jpeg", ".PNG"])
+def test_a_copy_may_have_other_suffixes(tmp_path, suffix):
+    index = FaceIndex.from_listing(f"Cy/Cy_{i:04d}{suffix}" for i in (1, 2))
+    pairs = read_pairs(write(tmp_path, "1", "Cy\t1\t2", "Cy\t2\tAda\t1"),
+                       FaceIndex.from_listing([*index.names(), "Ada/Ada_0001.jpg"]))  # fmt: skip
+    assert len(pairs) == 2
 
 
 def test_missing_and_binary_files_are_refused(tmp_path):

@@ -80,5 +80,5 @@ def test_images_that_cannot_be_read_are_named(tmp_path):
     with pytest.raises(BadData, match=str(index.path(5))):
         prepare_view2(tmp_path / "faces", tmp_path, (), "none")
     index.path(5).unlink()
-    with pytest.raises(BadData, match=r"people\.txt: line"):
+    with pytest.raises(BadData, match=r"people\.txt: no image "):
         prepare_view2(tmp_path / "faces", tmp_path, (), "none")
