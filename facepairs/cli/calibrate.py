@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.shared.options import Data, Json, SkipBad, VerifierArgument
+from facepairs.cli.shared.options import Data, Families, Json, SkipBad, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
 from facepairs.support.words import command_line
 
@@ -23,6 +23,7 @@ def calibrate(
     bundle: VerifierArgument,
     data: Data,
     out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
+    families: Families = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -34,7 +35,7 @@ def calibrate(
     """
     from facepairs.evaluation.calibrate import calibrate as run
 
-    result = run(bundle, data, out, skip_bad=skip_bad)
+    result = run(bundle, data, out, families=families, skip_bad=skip_bad)
     print_result(json, result.to_json(), _rows(result, out))
 
 

@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
+from facepairs.cli.shared.options import (
+    Families,
+    Groups,
+    Json,
+    Lists,
+    Pairs,
+    SkipBad,
+    typed_command,
+)
 from facepairs.cli.shared.output import log, print_json
 from facepairs.errors import BadConfig
 from facepairs.support.places import check_output_file
@@ -42,6 +50,7 @@ def evaluate(
         Option("--no-images", help="No photos in the report; names of files and people remain."),
     ] = False,
     groups: Groups = None,
+    families: Families = None,
     identification: Annotated[
         bool,
         Option(
@@ -76,6 +85,7 @@ def evaluate(
         pairs=pairs,
         scores_out=out,
         groups=groups,
+        families=families,
         identification=identification,
         skip_bad=skip_bad,
     )

@@ -1,8 +1,11 @@
-"""Groups of people that the user names, for errors by group: CSV `person,group`, a pair a line.
+"""Groups and families of people that the user names: CSV `person,group` or `person,family`.
 
-A person may be in several groups, on a line for each. Nothing is inferred about anybody.
+Groups are for errors by group; a person may be in several, on a line for each. Families, or
+households, are for intervals: relatives resemble each other, so they are no independent sample; a
+person is in one. Nothing is inferred about anybody.
 """
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,8 @@ import numpy.typing as npt
 from facepairs.data.pairs import csv_rows, plain
 from facepairs.errors import BadData
 
+PersonNumbers = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
 
 @dataclass(frozen=True)
 class PeopleGroups:
@@ -21,10 +26,43 @@ class PeopleGroups:
     Attributes:
         path: The file that they were read from.
         members: The names of each group's people, by the group's name.
+        lines: The line of the file that first names each person.
     """
 
     path: Path
     members: dict[str, frozenset[str]]
+    lines: dict[str, int]
+
+    def check_names(self, people: Sequence[str]) -> None:
+        """Raise BadData, with the nearest name, for a name that is none of some people's."""
+        known = {plain(name) for name in people}
+        unknown = [name for name in self.lines if name not in known]
+        if unknown:
+            raise self._unknown(unknown[0], known, len(unknown) - 1)
+
+    def check_groups(self, people: Sequence[str]) -> None:
+        """Raise BadData, with the nearest name, for a group that none of some people is in.
+
+        Some people may be missing: the pairs of a scores file need not show everybody.
+        """
+        known = {plain(name) for name in people}
+        for members in self.members.values():
+            if not members & known:
+                first = min(members, key=self.lines.__getitem__)
+                raise self._unknown(first, known, len(members) - 1)
+
+    def check_some(self, people: Sequence[str]) -> None:
+        """Raise BadData, with the nearest name, where none of some people is in any group."""
+        known = {plain(name) for name in people}
+        if not known & self.lines.keys():
+            raise self._unknown(next(iter(self.lines)), known, len(self.lines) - 1)
+
+    def _unknown(self, name: str, known: set[str], others: int) -> BadData:
+        """Return the error for a person whom nobody knows."""
+        near = difflib.get_close_matches(name, sorted(known), 1)
+        hint = f"did you mean {near[0]!r}?" if near else "names are those of the people's folders"
+        more = f" (and {others:,} more)" if others else ""
+        return BadData(f"{self.path}: line {self.lines[name]}: no person {name!r}{more}; {hint}")
 
     def among(self, people: Sequence[str]) -> dict[str, npt.NDArray[np.bool_]]:
         """Return which of some people are in each group: bool[len(people)] by the group's name."""
@@ -40,6 +78,18 @@ class PeopleGroups:
         sides = zip(self.among(left).items(), self.among(right).values(), strict=True)
         return {name: one & other for (name, one), other in sides}
 
+    def numbers(self, left: Sequence[str], right: Sequence[str]) -> PersonNumbers:
+        """Return the number of the family of both people of each pair, int64[N] each.
+
+        Whoever is in no group is a family alone. The groups must not overlap.
+        """
+        family = {
+            name: f"family {group}" for group, names in self.members.items() for name in names
+        }
+        names = [family.get(plain(name), f"alone {plain(name)}") for name in (*left, *right)]
+        _, numbers = np.unique(np.array(names, object).astype(str), return_inverse=True)
+        return numbers[: len(left)], numbers[len(left) :]
+
 
 def read_groups(path: Path) -> PeopleGroups:
     """Read groups of people from a CSV file with the columns person and group.
@@ -47,13 +97,37 @@ def read_groups(path: Path) -> PeopleGroups:
     Raises:
         BadData: The file cannot be read, a cell is empty, or it has no rows.
     """
+    return _read(path, "group")
+
+
+def read_families(path: Path) -> PeopleGroups:
+    """Read families or households from a CSV file with the columns person and family.
+
+    Raises:
+        BadData: As `read_groups`, or a person is in two families.
+    """
+    families = _read(path, "family")
+    of: dict[str, str] = {}
+    for family, names in families.members.items():
+        for name in sorted(names):
+            if of.setdefault(name, family) != family:
+                raise BadData(
+                    f"{path}: {name} is in families {of[name]!r} and {family!r}; give one, or join "
+                    "both families"
+                )
+    return families
+
+
+def _read(path: Path, column: str) -> PeopleGroups:
     members: dict[str, set[str]] = {}
-    for line, row in csv_rows(path, ("person", "group")):
-        person, group = plain(row["person"].strip()), row["group"].strip()
+    lines: dict[str, int] = {}
+    for line, row in csv_rows(path, ("person", column)):
+        person, group = plain(row["person"].strip()), row[column].strip()
         if not person or not group:
-            empty = "group" if person else "person"
-            raise BadData(f"{path}: line {line}: {empty} is empty; name a person and a group")
+            empty = column if person else "person"
+            raise BadData(f"{path}: line {line}: {empty} is empty; name a person and a {column}")
         members.setdefault(group, set()).add(person)
+        lines.setdefault(person, line)
     if not members:
-        raise BadData(f"{path}: no people below the header; list person,group")
-    return PeopleGroups(path, {name: frozenset(people) for name, people in members.items()})
+        raise BadData(f"{path}: no people below the header; list person,{column}")
+    return PeopleGroups(path, {name: frozenset(people) for name, people in members.items()}, lines)

@@ -189,21 +189,37 @@ def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
         index: The index of the images.
 
     Raises:
-        BadData: A row is wrong; the message quotes file, line number and cell.
+        BadData: A row is wrong, pairs a photo with itself, or has the pair of an earlier row; the
+            message quotes file, line number and cell.
         NotEnough: There is no row.
     """
     images, fold, genuine = array("i"), array("h"), bytearray()
+    seen: dict[tuple[int, int], tuple[int, bool]] = {}
     for line, row in csv_rows(path, ("left", "right", "genuine")):
         try:
-            images.extend(_find_image(index, row[side]) for side in ("left", "right"))
+            left, right = (_find_image(index, row[side]) for side in ("left", "right"))
             genuine.append(parse_genuine(row["genuine"]))
+            _check_new(seen, (left, right), line, bool(genuine[-1]))
+            images.extend((left, right))
             fold.append(parse_fold(row.get("fold", "")))
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
     if not images:
         raise NotEnough(f"{path}: no pairs below the header")
-    left, right = np.reshape(images, (-1, 2)).T
-    return PairList.of(left, right, np.frombuffer(genuine, np.bool_), fold)
+    sides = np.reshape(images, (-1, 2))
+    return PairList.of(sides[:, 0], sides[:, 1], np.frombuffer(genuine, np.bool_), fold)
+
+
+def _check_new(
+    seen: dict[tuple[int, int], tuple[int, bool]], pair: tuple[int, int], line: int, genuine: bool
+) -> None:
+    """Note a pair's line and label; raise ValueError for a photo and itself, or a known pair."""
+    if pair[0] == pair[1]:
+        raise ValueError("a photo is paired with itself; remove the line")
+    earlier, label = seen.setdefault((min(pair), max(pair)), (line, genuine))
+    if earlier != line:
+        what = "is the same pair" if label == genuine else "has this pair with the other label"
+        raise ValueError(f"line {earlier} {what}; remove one of them")
 
 
 def _find_image(index: FaceIndex, name: str) -> int:

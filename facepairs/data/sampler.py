@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
 from facepairs.support.random_streams import Stream, raw_words, unit
@@ -228,12 +229,14 @@ class DistinctPeopleSampler:
 def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:
     """Draw distinct unordered pairs for measuring, half genuine, half impostor.
 
-    People are drawn first here too, so nobody's photos dominate.
+    People are drawn first here too, and nobody has more than ten genuine pairs
+    (`minimums.MAX_PAIRS_PER_PERSON`), so nobody's photos dominate.
 
     Args:
         first: int64[people + 1], where each person's images begin (`FaceIndex.first`).
         people: int64[P], numbers of the people to draw from.
-        pairs: How many pairs; if fewer of a kind exist, all of that kind are taken.
+        pairs: How many pairs; if fewer of a kind exist, all of that kind are taken, of genuine
+            pairs ten of each person.
         seed: From 0 to 2**63 - 1.
 
     Raises:
@@ -243,7 +246,9 @@ def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) ->
     half = (pairs + 1) // 2
     possible, _ = _possible_pairs(first, allowed)
     left, right = _distinct(PairSampler(first, allowed, seed, 1.0), min(half, possible))
+    person_of = np.repeat(np.arange(len(first) - 1), np.diff(first))
     genuine = PairList.of(left, right, np.ones(len(left), bool))
+    genuine = limit_pairs_per_person(genuine, person_of)
     return PairList.join([genuine, distinct_impostors(first, allowed, half, seed)])
 
 

@@ -1,7 +1,7 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from facepairs.bundles.identities import Identities
 from facepairs.bundles.measured import Measured, operating_point
 from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
+from facepairs.data.groups import read_families
 from facepairs.data.index import FaceIndex
-from facepairs.data.minimums import check_minimums, limit_pairs_per_person
+from facepairs.data.minimums import check_minimums
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
@@ -25,6 +26,7 @@ from facepairs.evaluation.pair_scores import (
     ScoredPairs,
     add_impostors,
     describe_unusable,
+    leave_out_copies,
     refuse_unusable,
     score_pairs,
 )
@@ -91,6 +93,7 @@ def calibrate(
     data: Path | str,
     out: Path | str,
     *,
+    families: Path | str | None = None,
     skip_bad: bool = False,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
@@ -110,6 +113,8 @@ def calibrate(
         bundle: The bundle's folder, the TOML file of an external embedder, or `default`.
         data: Folder of photos, Person_Name/photo.jpg.
         out: Bundle to write.
+        families: Families or households (CSV person,family): intervals then take families as the
+            sample, because relatives resemble each other.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
 
     Raises:
@@ -130,6 +135,9 @@ def calibrate(
         )
     (check_replaceable if isinstance(model, Bundle) else embedder.check_replaceable)(out)
     index = FaceIndex.scan(data)
+    relatives = read_families(Path(families)) if families else None
+    if relatives is not None:
+        relatives.check_names(index.people)
     chosen = _choose_pairs(model, index)
     errors: dict[int, str] = {}
     faces = FittingFaces()
@@ -142,6 +150,7 @@ def calibrate(
         _check_enough(index, scored.pairs)
     if faces.chosen:
         console.log(faces.describe())
+    scored = replace(scored, families=relatives)
     return _calibrate(model, scored, out, len(errors))
 
 
@@ -154,7 +163,9 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     kept, measured, ece = False, fitted, fitted.calibration.ece
     if model.measured and model.errors:  # errors that nobody measured are not kept
         former, genuine = model.measured.calibration, scored.pairs.genuine
-        kept = is_no_better(former, genuine, scored.score, scored.people, scored.alike)
+        kept = is_no_better(
+            former, genuine, scored.score, scored.relatives or scored.people, scored.alike
+        )
         if kept:
             measured = msgspec.structs.replace(model.measured, own_errors=_new(table, model.errors))
             probability = former.probability(scored.score)
@@ -229,9 +240,11 @@ def _choose_pairs(model: Model, index: FaceIndex) -> PairList:
         pairs = distinct_pairs(index.first, np.flatnonzero(~left_out), PAIRS, seed=0)
     except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
         pairs = PairList.of([], [], [])
-    pairs = limit_pairs_per_person(pairs, index.person_of)
+    pairs = leave_out_copies(index, pairs)
     _check_enough(index, pairs)
-    return add_impostors(index, pairs) if model.kind == "embedding" else pairs
+    if model.kind != "embedding":
+        return pairs
+    return leave_out_copies(index, add_impostors(index, pairs))
 
 
 def _check_enough(index: FaceIndex, pairs: PairList) -> None:

@@ -100,10 +100,12 @@ def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: 
         held_out = parts == number
         others = genuine[~held_out]
         if others.all() or not others.any():
-            place = f"outside fold {number}" if are_folds else "of each half"
+            among, place = genuine, "each half of the pairs sets that of the other half; all pairs"
+            if are_folds:
+                among, place = others, f"the pairs outside fold {number} set that of the fold; they"
             raise NotEnough(
-                f"without a threshold, the pairs {place} set that of the others; they are "
-                f"{int(others.sum())} genuine and {int((~others).sum())} impostor: give more pairs"
+                f"without a threshold, {place} are {int(among.sum())} genuine and "
+                f"{int((~among).sum())} impostor: give 2 of each at least"
             )
         by_pair[held_out] = best_threshold(others, score[~held_out])
     return by_pair

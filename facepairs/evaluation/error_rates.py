@@ -59,7 +59,11 @@ def errors_of(
 
 
 def errors_by_group(
-    groups: Mapping[str, Bools], genuine: Bools, accepted: Bools, people: PairPeople | None
+    groups: Mapping[str, Bools],
+    genuine: Bools,
+    accepted: Bools,
+    people: PairPeople | None,
+    families: PairPeople | None = None,
 ) -> dict[str, Errors]:
     """Return the errors within groups of pairs, the highest FMR first.
 
@@ -68,9 +72,10 @@ def errors_by_group(
         genuine: bool[N].
         accepted: bool[N], the decisions.
         people: Of the pairs.
+        families: Of the people of the pairs, where some are related.
     """
     within = [(members, accepted) for members in groups.values()]
-    errors = errors_of(within, genuine, PeopleOfPairs(people, len(genuine)))
+    errors = errors_of(within, genuine, PeopleOfPairs(people, len(genuine), families))
     found = dict(zip(groups, errors, strict=True))
     return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 
@@ -94,7 +99,7 @@ def group_errors(groups: PeopleGroups, scores: ScoreTable, accepted: Bools) -> d
         )
     left, right = ([person_name(name) for name in side] for side in scores.sides)
     within = groups.pairs_within(left, right)
-    return errors_by_group(within, scores.genuine, accepted, scores.people)
+    return errors_by_group(within, scores.genuine, accepted, scores.people, scores.relatives)
 
 
 def pair_counts(row: Errors) -> tuple[int, int]:

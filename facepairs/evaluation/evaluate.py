@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facepairs.data.groups import PeopleGroups, read_groups
+from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
@@ -107,6 +107,7 @@ def evaluate(
     pairs: Place | None = None,
     scores_out: Place | None = None,
     groups: Place | None = None,
+    families: Place | None = None,
     identification: bool = False,
     skip_bad: bool = False,
 ) -> Evaluation:
@@ -126,6 +127,8 @@ def evaluate(
         pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
         scores_out: Scores file to write, for a single verifier.
         groups: Groups of people (CSV person,group), to measure the errors within them.
+        families: Families or households (CSV person,family): intervals then take families as the
+            sample, because relatives resemble each other.
         identification: Also measure how well people of `data` whom a single verifier does not
             know are identified, see `facepairs.evaluation.identification`.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
@@ -158,6 +161,7 @@ def evaluate(
     if alone and len(verifiers) > 1:
         raise BadConfig("give one verifier; evaluate each by itself", *alone)
     people_groups = read_groups(Path(groups)) if groups else None
+    relatives = read_families(Path(families)) if families else None
     models = {source: open_model(source.path) for source in verifiers}
     selection = None
     measured: dict[ScoreSource, Measurement] = {}
@@ -168,13 +172,18 @@ def evaluate(
         selection = choose_pairs(
             list(models.values()), folder, protocol, lists_path, pairs_path, skip_bad
         )
-        measured = _measure_models(models, selection, people_groups, identification, skip_bad)
+        for named in (people_groups, relatives):
+            if named is not None:
+                named.check_names(selection.index.people)
+        measured = _measure_models(
+            models, selection, people_groups, relatives, identification, skip_bad
+        )
     if scores_out is not None:
         (one,) = measured.values()
         write_scores(Path(scores_out), one.scores, one.provenance)
     for source in score_sources:
         if source not in models:
-            measured[source] = measure_scores(source, people_groups)
+            measured[source] = measure_scores(source, people_groups, relatives)
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements) if len(measurements) > 1 else None
     warnings = [line for one in measurements for line in one.warnings]
@@ -186,6 +195,7 @@ def _measure_models(
     models: Mapping[ScoreSource, Model],
     chosen: PairSelection,
     groups: PeopleGroups | None,
+    families: PeopleGroups | None,
     identification: bool,
     skip_bad: bool,
 ) -> dict[ScoreSource, Measurement]:
@@ -225,7 +235,7 @@ def _measure_models(
             source,
             model,
             chosen,
-            scored[source].without_photos(errors).table(),
+            replace(scored[source].without_photos(errors).table(), families=families),
             groups,
             pairs_with_known_people=known_pairs,
             photos_left_out=len(errors),
@@ -234,7 +244,9 @@ def _measure_models(
             identification=identified,
         )
         by_name = {index.name(image): face for image, face in used[source].chosen.items()}
-        measured[source] = replace(one, warnings=[*warnings, *left_out], faces=by_name)
+        measured[source] = replace(
+            one, warnings=[*warnings, *left_out, *one.warnings], faces=by_name
+        )
     return measured
 
 
@@ -252,4 +264,5 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
         [one.decided.accepted[order] for one, order in ordered],
         FARS,
         first.people,
+        first.relatives,
     )

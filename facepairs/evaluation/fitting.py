@@ -35,6 +35,7 @@ def calibrate(
     *,
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
+    families: PairPeople | None = None,
     measured_on: str = "held-out people",
 ) -> Measured:
     """Fit a bundle's probability, choose its thresholds and measure their errors.
@@ -49,6 +50,7 @@ def calibrate(
         score: float64[N], of people that the network was not trained on.
         lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
+        families: Of the people of the pairs, where some are related.
         measured_on: The pairs, in words.
 
     Raises:
@@ -62,13 +64,14 @@ def calibrate(
         ece = None
     else:
         ece = expected_calibration_error(genuine, probability, lookalike)
-    rows = thresholds_for(genuine, score, lookalike=lookalike, people=people)
+    rows = thresholds_for(genuine, score, lookalike=lookalike, people=people, families=families)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
         genuine,
         score,
         lookalike=lookalike,
         people=people,
+        families=families,
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
@@ -85,6 +88,7 @@ def thresholds_for(
     score: Floats,
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
+    families: PairPeople | None = None,
 ) -> list[OperatingPoint]:
     """Return, for each FMR of `FARS`, the smallest threshold that keeps to it on these pairs.
 
@@ -95,9 +99,10 @@ def thresholds_for(
             target. None where they are not known: that of all impostor pairs does.
         people: Of the pairs. Pairs of the same two people then count once towards the number of
             pairs that a target needs.
+        families: Of the people of the pairs, where some are related.
     """
     hard = ~genuine if lookalike is None else lookalike
-    available = PeopleOfPairs(people, len(score)).trials(hard)
+    available = PeopleOfPairs(people, len(score), families).trials(hard)
     among: Among = "strangers" if lookalike is None else "look-alikes"
     rows = []
     for far in FARS:
@@ -117,6 +122,7 @@ def measure_errors(
     *,
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
+    families: PairPeople | None = None,
     thresholds: Sequence[float] = (),
     measured_on: str,
 ) -> ErrorTable:
@@ -127,12 +133,13 @@ def measure_errors(
         score: float64[N], finite.
         lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
+        families: Of the people of the pairs, where some are related.
         thresholds: Thresholds that the table must have.
         measured_on: The pairs, in words.
     """
     grid = threshold_grid(score[genuine], score[~genuine], thresholds)
     place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
-    pairs = PeopleOfPairs(people, len(score))
+    pairs = PeopleOfPairs(people, len(score), families)
     fmr = pairs.rates_at(~genuine, place, len(grid))
     tmr, lowest, highest = pairs.rates_at(genuine, place, len(grid))
     alike = None if lookalike is None else pairs.rates_at(lookalike, place, len(grid))

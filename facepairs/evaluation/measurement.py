@@ -22,6 +22,7 @@ from facepairs.evaluation.decisions import (
 from facepairs.evaluation.error_rates import group_errors
 from facepairs.evaluation.fitting import cross_fitted_probability
 from facepairs.evaluation.metrics.arrays import Bools, Floats
+from facepairs.evaluation.metrics.estimates import CHANCE
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.scores import ScoreTable, read_scores
@@ -75,7 +76,11 @@ class Measurement:
     faces: Mapping[str, int] = field(default_factory=dict)
 
 
-def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
+def measure_scores(
+    source: ScoreSource,
+    groups: PeopleGroups | None = None,
+    families: PeopleGroups | None = None,
+) -> Measurement:
     """Measure a scores file, also one of another system, or the folder of a `crossval` method.
 
     Pairs of a file are decided with the thresholds of its model, which lie beside it; without them,
@@ -86,6 +91,7 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     Args:
         source: The file, or the folder.
         groups: Groups of people, to measure the errors within them.
+        families: Families of people, for intervals that know who is related.
 
     Raises:
         BadData: A file cannot be read, files do not fit together, or pairs of a protocol show
@@ -94,7 +100,12 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
     """
     folder = Path(source.path) if source.kind == "view2" else None
     path = folder / SCORES if folder else Path(source.path)
-    scores = read_scores(path)
+    scores = replace(read_scores(path), families=families)
+    if scores.people is not None:
+        if groups is not None:
+            groups.check_groups(scores.people_names)
+        if families is not None:
+            families.check_some(scores.people_names)
     origin = scores.origin
     known, warnings = known_in_file(scores, path)
     if scores.unscored:
@@ -111,12 +122,12 @@ def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> M
         points = []
         if origin and origin.threshold is not None and origin.operating_point != BALANCED:
             name = origin.operating_point or GIVEN
-            points = [OperatingPoint(origin.threshold, name, origin.max_fmr)]
+            points = [OperatingPoint(origin.threshold, name, origin.max_fmr, origin.among)]
         decisions, curves = _decide(scores, origin, points), _curves(scores, origin)
     measured = _measure(
         source, scores, origin, decisions, curves, groups, pairs_with_known_people=known
     )
-    return replace(measured, warnings=warnings)
+    return replace(measured, warnings=[*warnings, *measured.warnings])
 
 
 def measure_model(
@@ -226,6 +237,7 @@ def _measure(
         decisions,
         scores.alike,
         scores.people,
+        scores.relatives,
         ece=ece,
         verify_point=verify_point,
     )
@@ -241,9 +253,17 @@ def _measure(
         groups=group_errors(groups, scores, default.accepted) if groups else {},
         **about,
     )
+    warnings = []
+    if summary.auc.interval[1] < CHANCE:
+        warnings.append(
+            f"{source.path}: genuine pairs score lower than strangers (AUC "
+            f"{summary.auc.value:.3g}), as distances do; higher must mean more alike: give 1 - "
+            "distance, or the distance times -1"
+        )
     return Measurement(
         name=source.name,
         source=source.path,
+        warnings=warnings,
         scores=scores,
         summary=summary,
         decided=decided,

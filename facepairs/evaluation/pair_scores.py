@@ -1,6 +1,8 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
+import filecmp
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -8,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.measured import Measured
+from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
@@ -16,6 +19,7 @@ from facepairs.evaluation.error_rates import find_lookalikes
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
+from facepairs.support import console
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.verifier import Verifier
@@ -50,6 +54,7 @@ class ScoredPairs:
         score: float64[N].
         alike: bool[N], strangers who look alike; None where that is not known.
         heap: The embeddings that grouping is measured with; None for a network that has none.
+        families: The people's families; None where everybody is unrelated.
     """
 
     index: FaceIndex
@@ -57,6 +62,7 @@ class ScoredPairs:
     score: npt.NDArray[np.float64]
     alike: Bools | None
     heap: FaceHeap | None = None
+    families: PeopleGroups | None = None
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
@@ -77,6 +83,7 @@ class ScoredPairs:
             self.score,
             lookalike=self.alike,
             people=self.people,
+            families=self.relatives,
             measured_on=measured_on,
         )
 
@@ -85,6 +92,14 @@ class ScoredPairs:
         """The people on the left and on the right, int64[N] each."""
         person = self.index.person_of.astype(np.int64)
         return person[self.pairs.left], person[self.pairs.right]
+
+    @property
+    def relatives(self) -> tuple[Ints, Ints] | None:
+        """The families of the people on the left and on the right; None where none are known."""
+        if self.families is None:
+            return None
+        left, right = ([self.index.people[int(p)] for p in side] for side in self.people)
+        return self.families.numbers(left, right)
 
     @property
     def names(self) -> list[str]:
@@ -190,6 +205,27 @@ def add_impostors(
         np.concatenate([genuine.right, images[drawn.right]]),
         np.repeat([True, False], [len(genuine), len(drawn)]),
     )
+
+
+def leave_out_copies(index: FaceIndex, pairs: PairList) -> PairList:
+    """Return the pairs without those of a file and its copy, of which a message tells.
+
+    They are no two photos of one person, and no strangers either.
+    """
+    sizes = index.sizes
+    copies = np.zeros(len(pairs), np.bool_)
+    for place in np.flatnonzero(sizes[pairs.left] == sizes[pairs.right]).tolist():
+        left, right = (index.path(int(side[place])) for side in (pairs.left, pairs.right))
+        with suppress(OSError):  # whoever reads the photos says what is wrong
+            copies[place] = filecmp.cmp(left, right, shallow=False)
+    if copies.any():
+        first = int(np.flatnonzero(copies)[0])
+        names = [index.name(int(side[first])) for side in (pairs.left, pairs.right)]
+        console.log(
+            f"warning: left out: {counted(int(copies.sum()), 'pair')} of identical files, such as "
+            f"{' and '.join(names)}"
+        )
+    return pairs.where(~copies)
 
 
 def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
@@ -12,7 +13,7 @@ from facepairs.data.lfw.lists import list_path, read_present_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
+from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors, leave_out_copies
 from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
@@ -70,7 +71,8 @@ def choose_pairs(
     index = FaceIndex.scan(data)
     protocol = _choose_protocol(models, protocol)
     if pairs_csv is not None:
-        return PairSelection(index, read_pairs_csv(pairs_csv, index), str(pairs_csv), "")
+        listed = leave_out_copies(index, read_pairs_csv(pairs_csv, index))
+        return PairSelection(index, listed, str(pairs_csv), "")
     if protocol in LISTS:
         source = LISTS[protocol]
         path = list_path(lists, source.split()[-1])
@@ -83,16 +85,24 @@ def choose_pairs(
     except NotEnough:
         raise NotEnough(
             f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured, "
-            "too few for genuine and impostor pairs; measure on other people, or list the pairs",
+            f"{_lacking(index, people)}; measure on other people, or list the pairs",
             "pairs",
         ) from None
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
+    pairs = leave_out_copies(index, pairs)
     source = f"people of {data.absolute().name}/"
     if all(model.lists_training for model in models):
         know = "models do" if models[1:] else "model does"
         source = f"people whose folder names the {know} not know"
     return PairSelection(index, pairs, source, protocol, people_left_out=int(known.sum()))
+
+
+def _lacking(index: FaceIndex, people: npt.NDArray[np.integer]) -> str:
+    """Return why some people form no genuine or no impostor pairs."""
+    if len(people) > 1 and not (index.image_counts[people] > 1).any():
+        return "but none of them has two photos, which a genuine pair needs"
+    return "too few for genuine and impostor pairs"
 
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:

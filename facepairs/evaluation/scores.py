@@ -2,9 +2,10 @@
 
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
-measured too. Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; and
-`error`, why a pair has no score, as `score` writes it. Beside files that were written here lies
-their origin, NAME.json with their SHA-256; files without it are not checked.
+measured too; cells may be separated by semicolons, tabs or bars, and scores have decimal commas.
+Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; and `error`, why a
+pair has no score, as `score` writes it. Beside files that were written here lies their origin,
+NAME.json with their SHA-256; files without it are not checked.
 """
 
 import csv
@@ -20,7 +21,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
+from facepairs.data.groups import PeopleGroups
+from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name, person_of, plain
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
@@ -42,6 +44,7 @@ class ScoreTable:
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
         origin: What made the scores of a file; None where that is not known.
+        families: The people's families, for intervals; None where everybody is unrelated.
     """
 
     left: Sequence[str]
@@ -52,6 +55,7 @@ class ScoreTable:
     alike: npt.NDArray[np.bool_] | None = None
     unscored: int = 0
     origin: Provenance | None = None
+    families: PeopleGroups | None = None
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -80,6 +84,29 @@ class ScoreTable:
         if not len(names) or not names[0] or ((left == right) != self.genuine).any():
             return None
         return left, right
+
+    @property
+    def people_names(self) -> list[str]:
+        """The names of the people in the pairs, sorted, by the folders of the photos."""
+        return sorted({person_name(name) for side in self.sides for name in side} - {""})
+
+    @cached_property
+    def relatives(self) -> PairPeople | None:
+        """Numbers of the families of the people on both sides; None where nobody is related.
+
+        Raises:
+            BadData: The people are not known.
+        """
+        if self.families is None:
+            return None
+        if self.people is None:
+            raise BadData(
+                f"{self.families.path}: the people of the pairs are not known; families need "
+                "photos named Person_Name/photo.jpg",
+                "families",
+            )
+        left, right = ([person_name(name) for name in side] for side in self.sides)
+        return self.families.numbers(left, right)
 
 
 def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:
@@ -162,6 +189,8 @@ def read_scores(path: Path) -> ScoreTable:
 
 
 def _score(cell: str) -> float:
+    if cell.count(",") == 1 and "." not in cell:  # a decimal comma
+        cell = cell.replace(",", ".")
     try:
         value = float(cell)
     except ValueError:

@@ -142,6 +142,7 @@ def summarise(
     decisions: Sequence[Decisions],
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
+    families: PairPeople | None = None,
     *,
     ece: float | None = None,
     verify_point: str | None = None,
@@ -154,6 +155,7 @@ def summarise(
         decisions: Those of the accuracy, then those at other operating points of the model.
         lookalike: bool[N], strangers who look alike; None where that is not known.
         people: Of the pairs; None where they are not known.
+        families: Of the people of the pairs, where some are related.
         ece: Calibration error of their probabilities, where they have any.
         verify_point: Name of the operating point with which `verify` decides.
 
@@ -162,7 +164,7 @@ def summarise(
         BadData: A score is not finite, or the arrays do not fit together.
     """
     genuine, score = check_two_classes(genuine, score)
-    decided, pairs = decisions[0], PeopleOfPairs(people, len(genuine))
+    decided, pairs = decisions[0], PeopleOfPairs(people, len(genuine), families)
     everything = np.ones(len(genuine), np.bool_)
     within = [(everything, one.accepted) for one in decisions]
     errors = errors_of(within, genuine, pairs, lookalike)

@@ -14,7 +14,7 @@ import msgspec
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.measured import Calibration
-from facepairs.bundles.rates import OperatingPoint
+from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.checksum import file_sha256
@@ -41,6 +41,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         operating_point: Name of the operating point, see `OperatingPoint`.
         threshold: Its threshold on the score.
         max_fmr: The false match rate that it promises.
+        among: Whose false match rate that is, as `OperatingPoint` has it.
         balanced_threshold: The model's balanced threshold.
         calibration: From a score to a probability at equal priors.
         prior: For which prior a column `probability` holds; None without such a column.
@@ -58,6 +59,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     operating_point: str | None = None
     threshold: float | None = None
     max_fmr: float | None = None
+    among: Among = "strangers"
     balanced_threshold: float | None = None
     calibration: Calibration | None = None
     prior: float | None = None
@@ -96,6 +98,7 @@ def provenance_of(
         operating_point=point.name if point.threshold is not None else None,
         threshold=point.threshold,
         max_fmr=point.max_fmr,
+        among=point.among,
         balanced_threshold=model.threshold,
         calibration=None
         if curve is None

@@ -113,6 +113,9 @@ def test_a_written_file_gives_the_same_figures_until_it_is_changed(
     assert again["ece"] == pytest.approx(before["ece"])
     points = [[p["threshold"] for p in found["operating_points"]] for found in (before, again)]
     assert points[0] == points[1] == [0.5, 0.75]
+    promised = [found["operating_points"][1] for found in (before, again)]
+    assert [(p["max_fmr"], p["among"]) for p in promised] == [(0.01, "look-alikes")] * 2
+    assert "FMR 1 % among look-alikes where it was set" in evaluate(scores).stdout
     scores.write_text(scores.read_text("utf-8").replace("0.9", "0.8", 1), "utf-8")
     assert "scores.csv.json: " in evaluate(scores, check=2).stderr
 
@@ -123,7 +126,7 @@ def test_errors_within_the_user_s_groups(
     people = sorted(person.name for person in photos.iterdir() if person.name not in KNOWN)
     rows = [("person", "group"), *((name, "young") for name in people[:12])]
     rows += [(name, "old") for name in people[10:16]]  # two people are in both
-    rows += [("Nobody", "old"), ("Ann", "old"), ("Nobody", "absent")]
+    rows += [("Ann", "old"), ("Ann", "absent")]
     groups, scores = tmp_path / "groups.csv", tmp_path / "scores.csv"
     groups.write_text("".join(",".join(row) + "\n" for row in rows), encoding="utf-8")
     folder = make_bundle("embedding", calibration=Calibration(20.0, -10.0)).folder
@@ -140,7 +143,97 @@ def test_errors_within_the_user_s_groups(
     lines = evaluate(*words).stdout.splitlines()
     listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
     assert listed == list(found)[:2]  # the worst first
+    assert found["absent"].get("fmr") is None
+    assert evaluate(scores, "--groups", groups, "--json", check=2).stdout.count("Ann") == 1
+    groups.write_text(groups.read_text(encoding="utf-8").replace("Ann,absent\n", ""))
     assert measured(scores, "--groups", groups)["groups"]["young"]["people"] == 12
+
+
+def test_unknown_names_are_refused_with_the_nearest(
+    make_bundle: Callable[..., Bundle], photos: Path, tmp_path: Path
+) -> None:
+    name = next(person.name for person in photos.iterdir() if "_" in person.name)
+    listed = tmp_path / "listed.csv"
+    words = (make_bundle("embedding").folder, photos, "--protocol", "heldout")
+    for option, column in (("--groups", "group"), ("--families", "family")):
+        listed.write_text(f"person,{column}\n{name},a\n{name.replace('_', ' ')},a\n")
+        error = evaluate(*words, option, listed, check=2).stderr
+        assert f"{listed}: line 3: no person '{name.replace('_', ' ')}'" in error
+        assert f"did you mean '{name}'?" in error
+    listed.write_text(f"person,family\n{name},a\n{name},b\n")
+    assert "in families 'a' and 'b'" in evaluate(*words, "--families", listed, check=2).stderr
+
+
+def test_with_families_intervals_are_wider_and_rates_stay(
+    make_bundle: Callable[..., Bundle], photos: Path, tmp_path: Path
+) -> None:
+    names = sorted(person.name for person in photos.iterdir())
+    families = tmp_path / "families.csv"
+    rows = [f"{name},{number % 5}" for number, name in enumerate(names)]
+    families.write_text("\n".join(["person,family", *rows]) + "\n", encoding="utf-8")
+    scores = tmp_path / "scores.csv"
+    folder = make_bundle("embedding", calibration=Calibration(20.0, -10.0)).folder
+    words = (folder, photos, "--protocol", "heldout", "--json")
+    alone = json.loads(evaluate(*words, "--out", scores).stdout)
+    related = json.loads(evaluate(*words, "--families", families).stdout)
+    assert measured(scores, "--families", families)["auc"] == related["auc"]
+    assert related["people"] == alone["people"] > 5
+    assert related["auc"]["value"] == alone["auc"]["value"]
+    low, high = related["auc"]["interval"]
+    assert low < alone["auc"]["interval"][0] < alone["auc"]["interval"][1] < high
+
+
+def test_scores_that_are_distances_get_a_hint(tmp_path: Path) -> None:
+    path = tmp_path / "distances.csv"
+    rows = [f"{n % 2},{0.9 - 0.5 * (n % 2) + n / 1000}" for n in range(80)]
+    path.write_text("genuine,score\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    done = evaluate(path)
+    assert "AUC 0)" in done.stderr
+    assert "1 - distance" in done.stderr
+    turned = [f"{n % 2},{1 - (0.9 - 0.5 * (n % 2) + n / 1000)}" for n in range(80)]
+    path.write_text("genuine,score\n" + "\n".join(turned) + "\n", encoding="utf-8")
+    assert "as distances do" not in evaluate(path).stderr
+
+
+def test_too_few_pairs_are_counted_rightly(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("genuine;score\n1;0,9\n0;0,2\n", encoding="utf-8")
+    assert "1 genuine and 1 impostor" in evaluate(path, check=2).stderr
+
+
+def test_nobody_with_two_photos_is_said(
+    make_bundle: Callable[..., Bundle], photos: Path, tmp_path: Path
+) -> None:
+    for person in sorted(photos.iterdir())[:5]:
+        (tmp_path / "one" / person.name).mkdir(parents=True)
+        shutil.copy(min(person.iterdir()), tmp_path / "one" / person.name)
+    words = (make_bundle("embedding").folder, tmp_path / "one", "--protocol", "heldout")
+    assert "none of them has two photos" in evaluate(*words, check=2).stderr
+
+
+def test_copies_of_a_photo_are_neither_strangers_nor_one_person_twice(
+    make_bundle: Callable[..., Bundle], photos: Path, tmp_path: Path
+) -> None:
+    some = tmp_path / "some"
+    people = sorted(photos.iterdir())[:8]
+    for person in people:
+        (some / person.name).mkdir(parents=True)
+        for photo in sorted(person.iterdir())[:3]:
+            shutil.copy(photo, some / person.name)
+    words = (make_bundle("embedding").folder, some, "--protocol", "heldout")
+    left_out = sum(person.name in KNOWN for person in people)
+    before = measured(*words)
+    copied = min((some / people[-1].name).iterdir())
+    shutil.copy(copied, some / people[-2].name / "copy.jpg")  # under another name
+    shutil.copy(copied, some / people[-1].name / "again.jpg")  # and twice under his own
+    done = evaluate(*words, "--json")
+    after = json.loads(done.stdout)
+    assert before["genuine_pairs"] == 3 * (8 - left_out)
+    assert after["genuine_pairs"] == before["genuine_pairs"] + 3 + 3 - 1
+    photos_in_all = 3 * (8 - left_out) + 2
+    possible = photos_in_all * (photos_in_all - 1) // 2 - after["genuine_pairs"] - 1
+    assert after["impostor_pairs"] == possible - 2
+    assert "3 pairs of identical files" in done.stderr
 
 
 def test_nobody_is_left_to_measure_on(

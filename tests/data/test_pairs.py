@@ -38,6 +38,19 @@ def test_rows_are_read(tmp_path):
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,-1\n", "line 2: fold is '-1'"),
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,32768\n", "line 2: fold is '32768'"),
         ("", "no column"),
+        ("left,right,genuine\nA/1.jpg,./A/1.jpg,1\n", "line 2: a photo is paired with itself"),
+        (
+            "left,right,genuine\nA/1.jpg,A/2.jpg,1\nA/1.jpg,A/2.jpg,1\n",
+            "line 3: line 2 is the same pair",
+        ),
+        (
+            "left,right,genuine\nA/1.jpg,A/2.jpg,1\nA/2.jpg,A/1.jpg,1\n",
+            "line 3: line 2 is the same pair",
+        ),
+        (
+            "left,right,genuine\nA/1.jpg,A/2.jpg,1\nA/2.jpg,A/1.jpg,0\n",
+            "line 3: line 2 has this pair with the other label",
+        ),
     ],
 )
 def test_wrong_rows_are_quoted(tmp_path, text, why):

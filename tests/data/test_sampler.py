@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.data.sampler import (
     DistinctPeopleSampler,
     PairSampler,
@@ -105,9 +106,12 @@ def test_distinct_pairs_are_distinct_and_balanced_as_far_as_they_exist(counts, p
     keys = {tuple(sorted(p)) for p in zip(drawn.left.tolist(), drawn.right.tolist(), strict=True)}
     assert len(keys) == len(drawn)
     half = (pairs + 1) // 2
-    possible = sum(c * (c - 1) // 2 for c in counts)
-    assert drawn.genuine.sum() == min(half, possible)
     owner = person_of(counts)
+    of_person = np.bincount(owner[drawn.left[drawn.genuine]], minlength=len(counts))
+    most = np.array([min(c * (c - 1) // 2, MAX_PAIRS_PER_PERSON) for c in counts])
+    assert (of_person <= most).all()
+    if half >= sum(c * (c - 1) // 2 for c in counts):
+        assert np.array_equal(of_person, most)
     assert np.array_equal(owner[drawn.left] == owner[drawn.right], drawn.genuine)
 
 
@@ -143,3 +147,10 @@ def test_every_batch_has_the_share_with_several_photos(counts, batch, share):
     of_all = sum(count > 1 for count in counts)
     least, most = size - (len(counts) - of_all), of_all
     assert (several == min(max(round(share * size), least), most)).all()
+
+
+def test_one_person_of_75_photos_does_not_outweigh_250_of_two():
+    counts = [75, *[2] * 250]
+    drawn = distinct_pairs(firsts(counts), range(251), 6_000, 0)
+    owner = person_of(counts)[drawn.left[drawn.genuine]]
+    assert np.bincount(owner).tolist() == [MAX_PAIRS_PER_PERSON, *[1] * 250]

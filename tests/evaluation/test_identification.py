@@ -20,7 +20,7 @@ from facepairs.verification.scorer import ScoreArray
 
 
 class Model:
-    threshold, thresholds, operating_point = None, (), None
+    threshold, thresholds, operating_point, own_errors = None, (), None, None
 
     def __init__(self, with_errors: bool = True) -> None:
         self.errors = error_table() if with_errors else None  # FMR .4 at 0, .01 at .5, 0 at 1

@@ -73,6 +73,13 @@ def test_scores_of_another_system_need_only_genuine_and_score(tmp_path):
     assert list(scores.left) == list(scores.right) == ["", "", ""]
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_scores_with_decimal_commas_are_read(tmp_path, separator):
+    lines = "genuine;score\n1;0,25\n0;-1,5e-1\n1;3\n0;0.75\n"
+    scores = read_scores(written(tmp_path, lines.replace(";", separator)))
+    assert scores.score.tolist() == [0.25, -0.15, 3, 0.75]
+
+
 def test_one_side_and_empty_folds_may_be_missing(tmp_path):
     scores = read_scores(written(tmp_path, "\ufeffleft,genuine,fold,score\na,1,,1\nb,0,4,0\n"))
     assert list(scores.left) == ["a", "b"]
@@ -87,7 +94,8 @@ def test_one_side_and_empty_folds_may_be_missing(tmp_path):
         ("1,0,-1e999", "'-1e999'"),
         ("1,0,", "''"),
         ("1,0,1_000", "'1_000'"),
-        ('1,0,"0,5"', "'0,5'"),
+        ('1,0,"0,5,1"', "'0,5,1'"),
+        ('1,0,"1,000.5"', "'1,000.5'"),
         ("maybe,0,1", "'maybe'"),
         ("1,-1,1", "'-1'"),
         ("1,1.5,1", "'1.5'"),

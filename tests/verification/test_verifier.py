@@ -110,3 +110,15 @@ def test_a_bad_image_among_many_is_named(verifier, photos, tmp_path):
 def test_bad_positions_are_refused(verifier, photos, left, right):
     with pytest.raises(BadData):
         verifier.score_images(photos, np.array(left), np.array(right))
+
+
+def test_embeddings_that_make_no_pairs_are_refused(make_bundle, photos):
+    verifier = Verifier.load(make_bundle("embedding").folder)
+    rows = verifier.embed(photos[:3])
+    assert verifier.compare(rows.tolist(), rows[::-1].tolist()).tolist() == pytest.approx(
+        (rows * rows[::-1]).sum(axis=1).tolist(), abs=1e-6
+    )
+    half = rows[:, : rows.shape[1] // 2]
+    for left, right in ((rows, rows[:1]), (rows[0], rows[0]), (rows[0], rows), (half, half)):
+        with pytest.raises(BadData, match="make no pairs"):
+            verifier.compare(left, right)

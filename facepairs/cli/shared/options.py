@@ -56,6 +56,10 @@ Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with pat
 Groups = Annotated[
     Path | None, Option(help="CSV file person,group: also measure the errors within these groups.")
 ]
+Families = Annotated[
+    Path | None,
+    Option(help="CSV file person,family: relatives are no independent people in intervals."),
+]
 Model = Annotated[choices.Model | None, Option(help="Architecture to train. [default: resnet]")]
 Seed = Annotated[
     int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")

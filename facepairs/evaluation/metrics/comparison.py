@@ -69,6 +69,7 @@ def compare(
     accepted: Sequence[Bools],
     fars: Sequence[float],
     people: PairPeople | None = None,
+    families: PairPeople | None = None,
 ) -> Comparison:
     """Compare every two verifiers on the same pairs.
 
@@ -79,8 +80,9 @@ def compare(
         accepted: bool[N] for each verifier, its decisions.
         fars: Target FARs; those with too few impostor pairs are left out.
         people: Of the pairs; None where they are not known.
+        families: Of the people of the pairs, where some are related.
     """
-    pairs = PeopleOfPairs(people, len(genuine))
+    pairs = PeopleOfPairs(people, len(genuine), families)
     impostors = int((~genuine).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
     estimates = [

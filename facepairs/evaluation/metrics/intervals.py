@@ -181,13 +181,17 @@ class PeopleOfPairs:
     Args:
         people: Of the pairs; None for independent pairs.
         pairs: N.
+        families: Of the people of the pairs, where some are related: then families are the sample.
     """
 
-    def __init__(self, people: PairPeople | None, pairs: int) -> None:
+    def __init__(
+        self, people: PairPeople | None, pairs: int, families: PairPeople | None = None
+    ) -> None:
         self.known = people is not None
         self.pairs = pairs
         alone = np.arange(pairs)
-        sides = (alone, alone) if people is None else people
+        self._people = (alone, alone) if people is None else people
+        sides = self._people if families is None else families
         _, numbers = np.unique(np.concatenate(sides), return_inverse=True)
         left, right = numbers.reshape(2, -1)
         # A cell is one person's genuine pairs, or the pairs of two people.
@@ -209,7 +213,7 @@ class PeopleOfPairs:
 
     def people(self, members: Bools) -> int:
         """Return the number of people in some of the pairs, bool[N]."""
-        return int((self._by_person(self._by_cell(members)) > 0).sum())
+        return len(np.unique(np.concatenate([side[members] for side in self._people])))
 
     def trials(self, members: Bools) -> int:
         """Return the number of independent trials in some of the pairs, bool[N].
