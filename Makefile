@@ -19,7 +19,7 @@ KILLS ?= 20
 	release clean
 
 help:
-	@echo "make demo       train on synthetic faces, measure the model, verify two pairs"
+	@echo "make demo       draw people, compare pipelines, train, measure the errors, verify two pairs"
 	@echo "make train      train on DATA=folder into OUT=run"
 	@echo "make test       linters, types, import rules and the fast tests"
 	@echo "make test-pythons  demo and test for each of PYTHONS, each in an environment of its own"

@@ -13,10 +13,11 @@ import pytest
 from processes.command_line import facepairs
 from processes.live_server import live_server
 
+from facepairs.cli.demo import DRAWN
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs/tutorials/verify-in-a-web-app.md").read_text(encoding="utf-8")
-FEWER = ("--people", "4", "--photos", "4")  # the first people are the same
 LFW_PHOTOS = {
     "me_2019.jpg": "Abel_Pacheco/Abel_Pacheco_0001.jpg",
     "me_today.jpg": "Abel_Pacheco/Abel_Pacheco_0004.jpg",
@@ -26,7 +27,8 @@ LFW_PHOTOS = {
 
 def blocks(language: str) -> list[str]:
     """Return the text of every fenced block of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
 
 
 def transcript() -> list[tuple[list[str], list[str]]]:
@@ -70,12 +72,10 @@ def check_output(shown: list[str], stdout: str) -> None:
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few of the people that the README draws, and a.jpg and b.jpg of one person."""
+    """A folder with a.jpg and b.jpg of one person."""
     here = tmp_path_factory.mktemp("readme")
-    drawn = [words for words, _ in transcript() if not of_real_photos(words)]
-    facepairs(*drawn[0], *FEWER, check=0, cwd=here)
-    for name, photo in zip("ab", drawn[-1][1:3], strict=True):
-        (here / f"{name}.jpg").write_bytes((here / photo).read_bytes())
+    for name, photo in zip("ab", ("lunwin_1.jpg", "lunwin_2.jpg"), strict=True):
+        (here / f"{name}.jpg").write_bytes((DRAWN / photo).read_bytes())
     return here
 
 
@@ -100,24 +100,43 @@ def test_the_first_result_is_the_one_shown(real_photos):
     assert ran == ["verify", "verify"]
 
 
-@pytest.mark.lfw
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_published_measurement_is_repeated_by_the_command_shown(real_photos):
-    ((words, shown),) = [step for step in transcript() if step[0][:2] == ["evaluate", "default"]]
-    check_output(shown or ["…"], facepairs(*words, check=0, cwd=real_photos).stdout)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_every_command_runs_in_order_with_the_output_shown(tmp_path):
+def test_drawn_faces_are_judged_as_shown(tmp_path):
     ran = []
     for words, shown in transcript():
         if not of_real_photos(words):
-            done = facepairs(*words, check=0, cwd=tmp_path)
-            check_output(shown or ["…"], done.stdout)
+            check_output(shown, facepairs(*words, cwd=tmp_path).stdout)
             ran.append(words[0])
-    assert ran == ["data", "data", "calibrate", "train", "evaluate", "verify"]
+    assert ran == ["demo", "verify", "verify"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_commands_that_train_run_in_order(tmp_path):
+    (block,) = (text for text in blocks("") if text.startswith("facepairs bench"))
+    drawn = ("--people", 40, "--photos", 4)
+    facepairs("data", "synth", "--out", "photos", *drawn, check=0, cwd=tmp_path)
+    for photo, name in zip(sorted((tmp_path / "photos").glob("*/*.jpg")), "ab", strict=False):
+        (tmp_path / f"{name}.jpg").write_bytes(photo.read_bytes())
+    shorter = {"train": ("--epochs", 1), "bench": ("--seconds", 0.1, "--repeats", 1)}
+    ran = []
+    for line in block.splitlines():
+        words = shlex.split(line)[1:]
+        facepairs(*words, *shorter.get(words[0], ()), cwd=tmp_path)
+        ran.append(words[0])
+    assert ran == ["bench", "train", "evaluate", "verify"]
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_it_is_short_and_its_speeds_are_those_of_the_page_of_results():
+    assert len(README.split()) <= 1_200
+    page = (ROOT / "docs" / "results" / "speed.md").read_text(encoding="utf-8")
+    speeds = re.search(
+        r"`files` gives\s+([\d,]+) pairs/s.* ([\d.]+) times.* `memory` ([\d,]+)\.", README
+    )
+    files, times, memory = speeds.groups()
+    assert f"`files` gives {files} pairs/s" in page
+    assert f"{times} times a Pillow generator" in page
+    assert f"`memory` gives {memory}" in page
 
 
 def test_the_python_example(photos, monkeypatch, capsys):
@@ -161,8 +180,8 @@ def test_the_web_application_of_the_tutorial_answers(photos):
 
 
 def test_the_server_answers_what_the_readme_sends(photos):
-    (serve,) = (text.split() for text in blocks("") if text.startswith("facepairs serve"))
-    (curl,) = (text for text in blocks("") if text.startswith("curl "))
+    (lines,) = (text.splitlines() for text in blocks("") if text.startswith("facepairs serve"))
+    serve, curl = lines[0].split(), lines[1]
     url = re.search(r"http://127.0.0.1:8756(/\S+)", curl)
     sent = re.findall(r"-F (\w+)=@(\S+)", curl)
     files = {name: (photos / path).read_bytes() for name, path in sent}

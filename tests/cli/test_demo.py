@@ -1,12 +1,14 @@
 """`facepairs demo`: the whole workflow on drawn faces."""
 
+import csv
 import re
+from pathlib import Path
 
 import pytest
 from processes.command_line import facepairs
 
 from facepairs import Verifier
-from facepairs.cli.demo import DRAWN
+from facepairs.cli.demo import DRAWN, EPOCHS, PIPELINES
 
 FACES = ["kaleth.jpg", "lunwin_1.jpg", "lunwin_2.jpg"]
 
@@ -39,24 +41,49 @@ def test_what_cannot_be_written_ends_quick(tmp_path):
     assert (tmp_path / "demo").read_text() == "a file"
 
 
-def test_a_step_that_fails_ends_the_demo(tmp_path):
+def commands_of(done):
+    return re.findall(r"^\$ facepairs (\w+)", done.stdout, re.MULTILINE)
+
+
+def test_a_step_that_fails_ends_the_demo_and_says_why(tmp_path):
     person = tmp_path / "demo" / "faces" / "Somebody"
     person.mkdir(parents=True)
     (person / "photo.jpg").write_bytes(b"no image")
     done = facepairs("demo", "--out", tmp_path / "demo", check=2)
-    assert re.findall(r"^\$ facepairs (\w+)", done.stdout, re.MULTILINE) == ["data"]
+    assert commands_of(done) == ["bench"]
+    assert done.stderr.count("facepairs: error: ") == 1
     assert not (tmp_path / "demo" / "run").exists()
 
 
 @pytest.mark.slow
-def test_the_demo_draws_trains_measures_and_verifies(tmp_path):
+def test_the_demo_compares_trains_measures_and_verifies(tmp_path):
     out = tmp_path / "demo"
     done = facepairs("demo", "--out", out, check=0)
-    commands = re.findall(r"^\$ facepairs (\w+)", done.stdout, re.MULTILINE)
-    assert commands == ["data", "data", "train", "evaluate", "evaluate", "verify", "verify"]
-    assert done.stdout.count("\nverdict ") == 2
-    assert len(list((out / "faces").iterdir())) == 320
+    steps = ["data", "bench", "train", "evaluate", "verify", "verify"]
+    assert commands_of(done) == steps
+    for row in PIPELINES.split(","):
+        assert re.search(rf"^{row} +[█▉▊▋▌▍▎▏]", done.stdout, re.MULTILINE)
+    epochs = re.findall(r"^epoch .* pairs/s  input wait [\d.]+%", done.stderr, re.MULTILINE)
+    assert len(epochs) == EPOCHS
+    verdicts = re.findall(r"^verdict +(.*)", done.stdout, re.MULTILINE)
+    assert verdicts == ["same person", "different people"]
     assert (out / "report.html").stat().st_size > 10_000
+    check_median_pairs(out, done.stdout)
     again = facepairs("demo", "--out", out, check=0)  # the run is finished: resumes
-    commands = re.findall(r"^\$ facepairs (\w+)", again.stdout, re.MULTILINE)
-    assert commands == ["data", "train", "evaluate", "evaluate", "verify", "verify"]
+    assert commands_of(again) == steps[2:]
+
+
+def check_median_pairs(out, stdout):
+    """Compare the pairs that are verified with the middle of each kind's scores."""
+    with (out / "scores.csv").open(encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    pairs = re.findall(r"^\$ facepairs verify (\S+) (\S+) --bundle", stdout, re.MULTILINE)
+    for genuine, photos in zip("10", pairs, strict=True):
+        of_kind = {
+            (row["left"], row["right"]): float(row["score"])
+            for row in rows
+            if row["genuine"] == genuine
+        }
+        names = tuple(str(Path(photo).relative_to(out / "faces")) for photo in photos)
+        ranks = sorted(of_kind.values())
+        assert abs(ranks.index(of_kind[names]) - len(ranks) / 2) <= 1
