@@ -168,7 +168,8 @@ def identify(
 
     The threshold rises with the size of the gallery, because every photo in it is another chance
     for a stranger to match. If the model's errors were measured on too few pairs for it, the
-    command refuses and says what they support. Exit codes: 0 somebody known, 1 unknown, 2 an error
+    command refuses and says what they support. The rate holds for main faces, not for small and
+    blurred ones behind them. Exit codes: 0 somebody known, 1 unknown, 2 an error
     such as no face, 3 no verdict: only faces of less than 24 pixels, or a model without known
     errors. In JSON, `faces` lists all faces, with numbers from 1 for the most prominent.
     """
@@ -218,7 +219,12 @@ def _print_candidates(found: "Identification") -> None:
 
 
 def _print_faces(found: "list[Identification]") -> None:
-    print_rows([*found[0].error_rows(), ("photo", counted(len(found), "face"))])
+    from facepairs.gallery.identification import BACKGROUND
+
+    rows = found[0].error_rows()
+    if found[0].fpir is not None:
+        rows.append(("background", BACKGROUND))
+    print_rows([*rows, ("photo", counted(len(found), "face"))])
     print()
     table = [
         [

@@ -24,8 +24,8 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "near_duplicate": (
         "warning",
-        "{count} photos of {people} look like copies of one photo, saved anew or cropped: a "
-        "genuine pair of them teaches and proves little; look at them and keep one: {paths}.",
+        "{count} photos of {people} may be copies of one photo, saved anew or cropped, of which a "
+        "genuine pair would teach and prove little: look at {paths}, and if they are, keep one.",
     ),
     "nested_folder": (
         "warning",
@@ -44,8 +44,8 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "same_person": (
         "warning",
-        "{people} look like one person: compare {paths}, and merge the folders, or move the photo "
-        "that is in the wrong one.",
+        "{people} may be one person: look at {paths}; if they are, put all photos into one folder, "
+        "or move a photo that is in the wrong one.",
     ),
     "several_faces": (
         "note",

@@ -1,31 +1,22 @@
 """What embeddings say about a folder of faces: copies, and one person in two folders.
 
-Measured with the default model on LFW, whose people it has not seen.
-
-One person in several folders: of 486,000 pairs of people 7 are above SAME_PERSON; of all 16.5
-million pairs 12 are above the limit for so many, and 10 of these are one person under two names, or
-look it. Of people whose photos were dealt to two folders, it finds 73 %, and all with three or more
-photos in each.
-
-Copies: of 50 photos, all mirrored or cropped copies are above COPY, 98 % of those brightened, 84 %
-of those at half the size and 34 % of those saved at low quality; of 60 others, 50 % of those turned
-grey and 7 % of those stretched by a fifth; of 242,257 pairs of photos of one person, 25 are.
+Measured with the default model on LFW, whose people it has not seen. Of 50 photos, all mirrored or
+cropped copies are above COPY, 98 % of those brightened, 84 % of those at half the size and 34 % of
+those saved at low quality; of 60 others, 50 % of those turned grey and 7 % of those stretched by a
+fifth; of 242,257 pairs of photos of one person, 25 are. Photos that a studio took one after the
+other are that alike, too.
 """
 
-import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.findings import Finding, make_finding, shorten
+from facepairs.data.findings import Finding, make_finding
 from facepairs.data.index import FaceIndex
 
 COPY = 0.993
 SAME_BYTES = 0.999999  # reported as duplicates
-SAME_PERSON = 0.96
-PAIRS_OF_PEOPLE = 500_000  # that SAME_PERSON was chosen on; with e times as many, it rises by RISE
-RISE = 0.0047  # keeps the expected number of false proposals
 MEDIAN_LIMIT = 0.91  # of the scores of people: .85 for LFW, .97 for drawn people
 SAMPLE = 1000  # people
 BLOCK = 256  # rows compared with all others at once
@@ -34,7 +25,10 @@ Embeddings = npt.NDArray[np.float32]
 
 
 def likeness_findings(
-    index: FaceIndex, embeddings: Embeddings, mislabelled: Iterable[int]
+    index: FaceIndex,
+    embeddings: Embeddings,
+    mislabelled: Iterable[int],
+    same_people: Iterable[tuple[int, int]],
 ) -> Iterator[Finding]:
     """Yield photos in a wrong folder, copies within a folder, and folders of one person.
 
@@ -42,6 +36,7 @@ def likeness_findings(
         index: The photos.
         embeddings: float32[N, D], rows of length 1, or of NaN for photos that cannot be used.
         mislabelled: Photos in a wrong folder, if the model tells these people apart.
+        same_people: Pairs of people who may be one, if it does.
     """
     means = mean_faces(index, embeddings)
     if not tells_apart(means):
@@ -54,7 +49,13 @@ def likeness_findings(
     for image in mislabelled:
         yield make_finding("mislabelled", [index.name(image)])
     yield from _copies(index, embeddings)
-    yield from _same_people(index, embeddings, means)
+    for pair in same_people:
+        photos = [
+            index.name(_most_alike(index.images_of(one), embeddings, means[other]))
+            for one, other in (pair, pair[::-1])
+        ]
+        people = " and ".join(index.people[person] for person in pair)
+        yield make_finding("same_person", photos, people=people)
 
 
 def mean_faces(index: FaceIndex, embeddings: Embeddings) -> Embeddings:
@@ -92,22 +93,9 @@ def _copies(index: FaceIndex, embeddings: Embeddings) -> Iterator[Finding]:
             yield make_finding("near_duplicate", photos, people=name)
 
 
-def _same_people(index: FaceIndex, embeddings: Embeddings, means: Embeddings) -> Iterator[Finding]:
-    pairs = len(means) * (len(means) - 1) / 2
-    threshold = SAME_PERSON + RISE * math.log(max(pairs / PAIRS_OF_PEOPLE, 1))
-    for group in _groups(_pairs_above(means, threshold)):
-        total = means[group].sum(axis=0)
-        photos = [
-            index.name(_most_alike(index.images_of(person), embeddings, total - means[person]))
-            for person in group
-        ]
-        people = shorten([index.people[person] for person in group])
-        yield make_finding("same_person", photos, people=people)
-
-
-def _most_alike(images: range, embeddings: Embeddings, others: Embeddings) -> int:
-    """Return the photo of a person that is most like other people."""
-    return images[int(np.nanargmax(embeddings[images.start : images.stop] @ others))]
+def _most_alike(images: range, embeddings: Embeddings, other: Embeddings) -> int:
+    """Return the photo of a person that is most like another one."""
+    return images[int(np.nanargmax(embeddings[images.start : images.stop] @ other))]
 
 
 def _pairs_above(
@@ -122,9 +110,14 @@ def _pairs_above(
 
 
 def _groups(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Return the groups that pairs connect, each sorted."""
-    group_of: dict[int, set[int]] = {}
-    for left, right in pairs:
-        group = group_of.get(left, {left}) | group_of.get(right, {right})
-        group_of |= dict.fromkeys(group, group)
-    return sorted({min(group): sorted(group) for group in group_of.values()}.values())
+    """Return groups of which every two are a pair, each sorted; one may be in several pairs."""
+    alike = set(pairs)
+    groups: list[list[int]] = []
+    for one in sorted({number for pair in alike for number in pair}):
+        fits = (group for group in groups if all((other, one) in alike for other in group))
+        group = next(fits, None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return [group for group in groups if len(group) > 1]

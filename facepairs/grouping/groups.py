@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from heapq import nsmallest
 from itertools import combinations, count, groupby
 from typing import Any
 
@@ -22,7 +21,7 @@ from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
 from facepairs.data.index import UNNAMED
 from facepairs.errors import NotEnough
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
-from facepairs.verification.linkage import EVIDENCE, Merges, average_linkage, crowd_bias
+from facepairs.verification.linkage import GroupMeans, Merges, average_linkage
 from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99
@@ -328,20 +327,14 @@ def _join_unclear(
     if not unclear or not len(clear):
         return 0
     names, number = np.unique(person[clear].astype(str), return_inverse=True)
-    embeddings, size = collection.embeddings, np.bincount(number)
-    mean = np.zeros((len(names), embeddings.shape[1]), np.float32)
-    np.add.at(mean, number, embeddings[clear])
-    mean /= size[:, None]
-    bias = np.bincount(number, crowd_bias(embeddings[clear], cohort)) / size
-    own_bias = crowd_bias(embeddings[unclear], cohort)
-    raised = 1 + EVIDENCE / np.sqrt(size)
+    people_means = GroupMeans.of(collection.embeddings[clear], number, cohort)
+    alone = GroupMeans.of(collection.embeddings[unclear], np.arange(len(unclear)), cohort)
     on_photo: dict[str, set[str]] = defaultdict(set)
     for face in clear.tolist():
         on_photo[collection.faces[face].sha256].add(person[face])
     near: list[tuple[float, int, int]] = []
     for begin in range(0, len(unclear), ROWS):
-        part = slice(begin, begin + ROWS)
-        height = (1 - embeddings[unclear[part]] @ mean.T - own_bias[part, None] - bias) * raised
+        height = alone.heights(slice(begin, begin + ROWS), people_means)
         pairs = np.argwhere(height <= cut).tolist()
         near += [(float(height[row, at]), unclear[begin + row], at) for row, at in pairs]
     joined = 0
@@ -350,7 +343,7 @@ def _join_unclear(
         if not person[face] and names[at] not in people:
             person[face] = str(names[at])
             people.add(person[face])
-            joined += int(size[at])
+            joined += int(people_means.size[at])
     return joined
 
 
@@ -473,24 +466,11 @@ def similar_people(
     """
     faces = np.flatnonzero([bool(name) for name in person])
     names, number = np.unique(np.array(person, object)[faces].astype(str), return_inverse=True)
-    size = np.bincount(number, minlength=len(names))
-    mean = np.zeros((len(names), collection.embeddings.shape[1]), np.float32)
-    np.add.at(mean, number, collection.embeddings[faces])
-    mean /= np.maximum(size, 1)[:, None]
-    bias = np.bincount(number, crowd_bias(collection.embeddings[faces], cohort), len(names)) / size
     on_photo: dict[str, set[int]] = defaultdict(set)
     for face, one in zip(faces.tolist(), number.tolist(), strict=True):
         on_photo[collection.faces[face].sha256].add(one)
     together = {pair for people in on_photo.values() for pair in combinations(sorted(people), 2)}
-    found: list[tuple[float, int, int]] = []
-    for begin in range(0, len(names), ROWS):
-        part = slice(begin, begin + ROWS)
-        distance = 1 - mean[part] @ mean.T - bias[part, None] - bias
-        height = distance * (1 + EVIDENCE / np.sqrt(size[part, None] * size))
-        rows, columns = np.nonzero(height <= most)
-        later = columns > rows + begin
-        pairs = zip(rows[later].tolist(), columns[later].tolist(), strict=True)
-        found += [(float(height[row, other]), begin + row, other) for row, other in pairs]
-        found = nsmallest(SUGGESTED + len(together), found)
+    means = GroupMeans.of(collection.embeddings[faces], number, cohort)
+    found = means.nearest(most, SUGGESTED + len(together))
     kept = [pair for pair in found if pair[1:] not in together][:SUGGESTED]
     return tuple(SimilarPeople(str(names[a]), str(names[b]), height) for height, a, b in kept)

@@ -17,7 +17,8 @@ References:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from heapq import nsmallest
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,63 @@ def crowd_bias(embeddings: ScoreArray, cohort: ScoreArray | None) -> ScoreArray:
     )
     bias: ScoreArray = np.float32(CROWDED) * (1 - crowded)
     return bias
+
+
+class GroupMeans(NamedTuple):
+    """Means of groups of faces.
+
+    Attributes:
+        mean: float32[G, D], shorter the more a group's faces differ.
+        bias: float64[G], of its faces; see `crowd_bias`.
+        size: int64[G], its number of faces.
+    """
+
+    mean: ScoreArray
+    bias: Floats
+    size: Ints
+
+    @classmethod
+    def of(
+        cls, embeddings: ScoreArray, group: npt.ArrayLike, cohort: ScoreArray | None
+    ) -> "GroupMeans":
+        """Return the means of groups.
+
+        Args:
+            embeddings: float32[N, D], rows of length 1.
+            group: int[N], the group of each, numbered from 0 without gaps.
+            cohort: As for `crowd_bias`.
+        """
+        number = np.asarray(group, np.int64)
+        size = np.bincount(number)
+        mean = np.zeros((len(size), embeddings.shape[1]), np.float32)
+        np.add.at(mean, number, embeddings)
+        bias = np.bincount(number, crowd_bias(embeddings, cohort)) / size
+        mean /= size[:, None]
+        return cls(mean, bias, size)
+
+    def heights(self, rows: slice, others: "GroupMeans") -> Floats:
+        """Return at which heights some of these groups would merge with each of the others."""
+        distance = 1 - self.mean[rows] @ others.mean.T - self.bias[rows, None] - others.bias
+        pairs = self.size[rows, None] * others.size
+        heights: Floats = distance * (1 + EVIDENCE / np.sqrt(pairs))
+        return heights
+
+    def nearest(self, most: float, count: int) -> list[tuple[float, int, int]]:
+        """Return the pairs of groups that would merge first: height, and numbers of both groups.
+
+        Args:
+            most: The largest height.
+            count: At most so many pairs.
+        """
+        found: list[tuple[float, int, int]] = []
+        for begin in range(0, len(self.size), ROWS):
+            height = self.heights(slice(begin, begin + ROWS), self)
+            rows, columns = np.nonzero(height <= most)
+            later = columns > rows + begin
+            pairs = zip(rows[later].tolist(), columns[later].tolist(), strict=True)
+            found += [(float(height[row, other]), begin + row, other) for row, other in pairs]
+            found = nsmallest(count, found)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ import numpy as np
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings, mean_faces, tells_apart
+from facepairs.verification.dataset_check import find_same_people
 
 COUNTS = {"Ann": 3, "Anne": 2, "Bo": 1, "Boo": 1, "Cy": 4, "Di": 1}
 SAME = {"Anne": "Ann", "Boo": "Bo"}  # one person under two names
@@ -27,7 +28,7 @@ def folder(counts: dict[str, int]) -> tuple[FaceIndex, np.ndarray]:
 
 
 def found(index: FaceIndex, rows: np.ndarray) -> list[tuple[str, tuple[str, ...], str]]:
-    findings = likeness_findings(index, rows, ())
+    findings = likeness_findings(index, rows, (), find_same_people(index, rows, None))
     return [(finding.kind, finding.paths, finding.text) for finding in findings]
 
 
@@ -36,7 +37,8 @@ def test_folders_of_one_person_are_proposed_with_photos_to_compare() -> None:
     assert tells_apart(mean_faces(index, rows))
     (first, second) = found(index, rows)
     assert first[0] == second[0] == "same_person"
-    assert "Ann, Anne look like one person" in first[2]
+    assert "Ann and Anne may be one person" in first[2]
+    assert all(path in first[2] for path in first[1])
     assert [path.split("/")[0] for path in first[1]] == ["Ann", "Anne"]
     assert second[1] == ("Bo/0.jpg", "Boo/0.jpg")
     ann, anne = rows[:3], rows[3:5]
@@ -61,12 +63,27 @@ def test_photos_that_cannot_be_used_are_left_out() -> None:
     assert found(index, np.full_like(rows, np.nan)) == []
 
 
-def test_in_a_large_folder_more_likeness_is_asked_for() -> None:
-    index, rows = folder({f"Person {at:04}": 1 for at in range(3000)})
-    for copy, spread in ((1000, 0.1), (2000, 0.13)):  # scores of .995 and .992
-        rows[copy] = photos_of(rows[copy - 1], 1, spread)[0]
-    rows[2999] = photos_of(rows[2998], 1, spread=0.265)[0]  # .965
-    assert [paths[0] for _, paths, _ in found(index, rows)] == [
-        "Person 0999/0.jpg",
-        "Person 1999/0.jpg",
-    ]
+def test_three_folders_of_one_person_are_pairs_and_alike_people_in_a_chain_are_not_joined() -> None:
+    index, rows = folder({"Ann": 3, "Anne": 2, "Cy": 1, "Di": 1, "Ed": 1, "Fay": 1})
+    between = unit(rows[3:5].mean(axis=0) + 0.25 * unit(RNG.normal(size=256)))
+    rows[5] = between  # near to Anne, further from Ann
+    pairs = [sorted(path.split("/")[0] for path in paths) for _, paths, _ in found(index, rows)]
+    assert ["Ann", "Anne"] in pairs
+    assert all(len(pair) == 2 for pair in pairs)
+
+
+def test_copies_are_groups_of_which_every_two_are_alike() -> None:
+    index, rows = folder({"Cy": 4, "Di": 1})
+    rows[1] = photos_of(rows[0], 1, spread=0.1)[0]  # .995 with the first
+    rows[2] = unit(2 * rows[1] - rows[0])  # as near to the second, but not to the first
+    kinds = [finding[:2] for finding in found(index, rows) if finding[0] == "near_duplicate"]
+    assert kinds == [("near_duplicate", ("Cy/0.jpg", "Cy/1.jpg"))]
+
+
+def test_people_with_few_photos_need_more_likeness() -> None:
+    index, rows = folder({"Ann": 1, "Anne": 1, "Bo": 4, "Boo": 4, "Cy": 1})
+    away = unit(RNG.normal(size=256))
+    for begin, other, count in ((0, 1, 1), (2, 6, 4)):
+        rows[other : other + count] = rows[begin]
+        rows[begin : begin + count] = unit(rows[begin] + 0.31 * away)  # about .952
+    assert [paths[0][:2] for _, paths, _ in found(index, rows)] == ["Bo"]
