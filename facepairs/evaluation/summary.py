@@ -19,7 +19,13 @@ from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
 from facepairs.evaluation.error_rates import errors_of
 from facepairs.evaluation.identification import IdentificationFigures
-from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Floats,
+    Interval,
+    PairPeople,
+    check_two_classes,
+)
 from facepairs.evaluation.metrics.curves import (
     FARS,
     eer,
@@ -169,12 +175,10 @@ def summarise(
     within = [(everything, one.accepted) for one in decisions]
     errors = errors_of(within, genuine, pairs, lookalike)
     folds = _folds(genuine, decided, pairs)
-    balanced = None
+    estimate = balanced_accuracy(pairs, genuine, decided.accepted)
+    balanced = Rate(estimate.value, estimate.interval(pairs, genuine))
     if decided.source in (ThresholdFrom.OTHER_FOLDS, ThresholdFrom.OWN_NETWORKS):
-        balanced = _over_folds(folds)
-    if balanced is None:
-        estimate = balanced_accuracy(pairs, genuine, decided.accepted)
-        balanced = Rate(estimate.value, estimate.interval(pairs, genuine))
+        balanced = _over_folds(folds, balanced.interval) or balanced
     whole = area(pairs, genuine, score)
     counts = int(genuine.sum()), int((~genuine).sum())
     sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
@@ -254,13 +258,18 @@ def wrong_pairs(fold: OperatingPoint) -> tuple[int, int, int]:
     return fmr.count or 0, fnmr.count or 0, (fmr.of or 0) + (fnmr.of or 0)
 
 
-def _over_folds(folds: Sequence[OperatingPoint]) -> Rate | None:
-    """Return the mean balanced accuracy over folds; None without two folds of both classes."""
+def _over_folds(folds: Sequence[OperatingPoint], pooled: Interval) -> Rate | None:
+    """Return the mean balanced accuracy over folds; None without two folds of both classes.
+
+    With few errors, folds by chance agree too well: each end of the interval is the farther one of
+    Student's over the folds and of that of all pairs together.
+    """
     by_fold = [accuracy for fold in folds if (accuracy := _balanced_of(fold)) is not None]
     if not len(by_fold) == len(folds) > 1:
         return None
     mean, error, interval = over_folds(by_fold)
-    return Rate(mean, interval, standard_error=error)
+    low, high = min(interval[0], pooled[0]), max(interval[1], pooled[1])
+    return Rate(mean, (low, high), standard_error=error)
 
 
 def _by_lfws_rule(
@@ -274,4 +283,5 @@ def _by_lfws_rule(
         again = decide(genuine, score, None, parts)
     except NotEnough:
         return None
-    return _over_folds(_folds(genuine, again, pairs))
+    pooled = balanced_accuracy(pairs, genuine, again.accepted).interval(pairs, genuine)
+    return _over_folds(_folds(genuine, again, pairs), pooled)

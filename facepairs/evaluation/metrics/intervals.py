@@ -39,7 +39,7 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, P
 
 LEVEL = 0.975  # of each end
 LARGEST_LEVERAGE = 0.5  # one of two people
-FEWEST_DEGREES = 2.0
+FEWEST_DEGREES = 4.0
 TINY = 1e-300
 
 
@@ -75,11 +75,13 @@ def spread_over_people(
     share = np.minimum(leverage, LARGEST_LEVERAGE)
     share = share[:, None] if sums.ndim > share.ndim else share
     squares = (sums / (1 - share)) ** 2
-    total, squared = squares.sum(axis=0), (squares**2).sum(axis=0)
-    excess = np.maximum(squared - total**2 / len(sums), TINY)
-    degrees = np.clip(2 * total**2 / excess, FEWEST_DEGREES, max(FEWEST_DEGREES, len(sums) - 1))
-    # Two people's pairs are independent at best; sampling error must not say that they are less.
-    return Spread(np.maximum(total - shared, shared), degrees)
+    people, total, squared = len(sums), squares.sum(axis=0), (squares**2).sum(axis=0)
+    excess = np.maximum(squared - total**2 / people, TINY)
+    # Sums that share pairs say half as much about their variance.
+    degrees = np.where(np.asarray(shared) > 0, 1, 2) * total**2 / excess
+    # The pairs of two people are independent at best; sampling error must not say better.
+    variance = np.maximum(total - shared, shared) * (people / max(1, people - 1))
+    return Spread(variance, np.clip(degrees, FEWEST_DEGREES, max(FEWEST_DEGREES, people - 1)))
 
 
 def rate_interval(rate: float, spread: Spread, one_more: float) -> Interval:
