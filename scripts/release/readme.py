@@ -2,10 +2,11 @@
 
     python scripts/release/readme.py WORK
 
-WORK is a folder for photos, run and report; what is there already is not made again. A line that
-starts with `$ ` is a command; what stands below it is replaced by what it prints, as far as `…`.
-A command without output below it is not run, nor one whose photos are missing: put LFW's photos
-there as `tests/test_readme.py` names them. The screenshot of the report needs Chromium.
+WORK is a folder for photos and for what `facepairs demo` writes, whose report the picture shows;
+what is there already is not made again. A line that starts with `$ ` is a command; what stands
+below it is replaced by what it prints, as far as `…`. A command without output below it is not run,
+nor one whose photos are missing: put LFW's photos there as `tests/test_readme.py` names them. The
+screenshot of the report needs Chromium.
 """
 
 import argparse
@@ -35,7 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
     page = ROOT / "README.md"
     text = page.read_text(encoding="utf-8")
     page.write_text(BLOCK.sub(lambda found: _ran(found.group(), work), text), encoding="utf-8")
-    _screenshot(work / "report.html", work / "report.png")
+    report = work / "demo" / "report.html"
+    if not report.exists():
+        _run(["demo"], work)
+    _screenshot(report, work / "report.png")
     _shrink(work / "report.png", PICTURES / "report.png")
     return 0
 
@@ -57,13 +61,18 @@ def _output(words: list[str], shown: list[str], work: Path) -> list[str]:
     missing = [word for word in words if word.endswith(".jpg") and not (work / word).exists()]
     if made or missing or not shown:
         return shown
+    lines = [line.rstrip() for line in _run(words, work).splitlines()]
+    return [*lines[: shown.index("…")], "…"] if "…" in shown else lines
+
+
+def _run(words: list[str], work: Path) -> str:
+    """Run a command of facepairs; return what it prints."""
     print("facepairs", *words, file=sys.stderr)
     process = [sys.executable, "-m", "facepairs", *words]
     done = subprocess.run(process, cwd=work, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1):  # 1: different people
         sys.exit(done.returncode)
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return [*lines[: shown.index("…")], "…"] if "…" in shown else lines
+    return done.stdout
 
 
 def _screenshot(page: Path, picture: Path) -> None:
