@@ -83,6 +83,19 @@ class RecordStore:
                 f"{REBUILD} with the training's own settings"
             )
 
+    def find_damage(self) -> Path | None:
+        """Read all shards; return the first with a damaged record or another number of records."""
+        for shard in self.manifest.shards:
+            path = self.folder / shard.name
+            records = tf.data.TFRecordDataset(os.fsencode(path), buffer_size=READ_BYTES)
+            try:
+                count = records.reduce(tf.constant(0, tf.int64), lambda number, _: number + 1)
+            except tf.errors.OpError:
+                return path
+            if int(count) != shard.pairs:
+                return path
+        return None
+
     def batches(
         self,
         batch_size: int,

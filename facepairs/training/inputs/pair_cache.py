@@ -158,5 +158,5 @@ def cached_batches(
     except tf.errors.OpError as error:
         problem = (error.message or type(error).__name__).splitlines()[0]
         raise BadData(
-            f"{store.folder}: the cache has changed or is damaged ({problem}); build it again"
+            f"{store.find_damage() or store.folder}: the cache has changed or is damaged ({problem}); build it again"
         ) from None

@@ -224,6 +224,20 @@ def test_a_pass_of_another_length_raises(cache, seed):
         read_all(store.batches(8, seed), 20)
 
 
+def test_a_damaged_shard_is_found(cache):
+    store, path = RecordStore.open(cache), cache / SHARD
+    assert store.find_damage() is None
+    data = path.read_bytes()
+    *_, last = boundaries(data)
+    flipped = bytearray(data)
+    flipped[len(data) // 2] ^= 1
+    for changed in (flipped, data[:last], data[:-1], data + data[last:]):
+        path.write_bytes(changed)
+        assert store.find_damage() == path
+    path.unlink()
+    assert store.find_damage() == path
+
+
 def test_missing_and_irregular_files_are_found(cache):
     (cache / SHARD).unlink()
     with pytest.raises(BadData, match=SHARD):
