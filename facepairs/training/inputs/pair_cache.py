@@ -157,6 +157,7 @@ def cached_batches(
         yield from store.batches(batch_size, seed, start_step=start_step, pair_range=pair_range)
     except tf.errors.OpError as error:
         problem = (error.message or type(error).__name__).splitlines()[0]
+        place = store.find_damage() or store.folder
         raise BadData(
-            f"{store.find_damage() or store.folder}: the cache has changed or is damaged ({problem}); build it again"
+            f"{place}: the cache has changed or is damaged ({problem}); build it again"
         ) from None
