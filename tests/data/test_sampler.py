@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.data.sampler import (
+    ArticleSamplerForComparison,
     DistinctPeopleSampler,
     PairSampler,
     block_pairs,
@@ -74,8 +75,14 @@ def test_people_are_drawn_before_images():
 
 @given(st.floats(0, 1))
 def test_the_share_of_genuine_pairs_is_the_one_asked_for(share):
-    pairs = PairSampler(firsts([4] * 20), range(20), 3, share).block(0, 0, 4000)
-    assert pairs.genuine.mean() == pytest.approx(share, abs=0.04)
+    pairs = PairSampler(firsts([4] * 20), range(20), 3, share).block(0, 0, 20_000)
+    assert pairs.genuine.mean() == pytest.approx(share, abs=0.02)
+
+
+def test_half_of_the_pairs_are_genuine():
+    for sampler in (PairSampler, ArticleSamplerForComparison):
+        pairs = sampler(firsts([4] * 20), range(20), 3).block(0, 0, 40_000)
+        assert pairs.genuine.mean() == pytest.approx(0.5, abs=0.01)  # 4 standard deviations
 
 
 @given(COUNTS, st.data())

@@ -9,7 +9,15 @@ from PIL import Image
 
 from facepairs.faces.detector import Face
 from facepairs.faces.frame import TEMPLATE
-from facepairs.faces.hints import COVERED, PROFILE_YAW, TURNED_DEG, photo_hints
+from facepairs.faces.hints import (
+    BLURRED,
+    COVERED,
+    PROFILE_YAW,
+    TURNED_DEG,
+    gray_of,
+    photo_hints,
+    sharpness,
+)
 from facepairs.images.crop import CropSpec, load_crop
 
 SPEC = CropSpec(250, 128)
@@ -58,6 +66,27 @@ def test_an_enlarged_photo_is_blurred(crop):
     for divisor in (3, 5):
         small = image.resize((128 // divisor,) * 2, Image.Resampling.BOX)
         assert kinds(np.asarray(small.resize((128, 128), Image.Resampling.BILINEAR))) == {"blurred"}
+
+
+def test_sharpness_is_the_gradient_beside_that_of_half_the_size():
+    ramp = np.tile(np.linspace(0, 1, 64, dtype=np.float32), (64, 1))
+    assert sharpness(ramp) == pytest.approx(0.5, abs=1e-3)
+    stripes = np.tile(np.float32([0, 0, 1, 1]), (64, 16))  # of whole pixels of the half size
+    # A pixel's gradient is 1/2 everywhere; in the half size it is 0, but 1 at both ends.
+    assert sharpness(stripes) == pytest.approx(0.5 * (62 / 64) / (2 / 32), abs=0.01)
+    assert sharpness(np.ones((64, 64), np.float32)) == 1.0
+    assert sharpness(ramp[:3]) == 1.0
+
+
+@pytest.mark.parametrize(("mix", "found"), [(0.03, {"blurred"}), (0.04, set())])
+def test_the_limit_of_sharpness_is_the_one_measured(mix, found):
+    y, x = np.indices((128, 128)) / 128
+    coarse = 0.5 + 0.2 * np.sin(9 * x) * np.cos(7 * y)
+    fine = 0.2 * np.sin(2 * np.pi * 128 * x / 4)
+    gray = np.clip(coarse + mix * fine, 0, 1)
+    crop = np.repeat((255 * gray).round().astype(np.uint8)[..., None], 3, axis=2)
+    assert (sharpness(gray_of(crop)) < BLURRED) == bool(found)
+    assert kinds(crop) == found
 
 
 def test_small_photos_are_named(crop):

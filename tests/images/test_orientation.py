@@ -3,18 +3,36 @@
 import numpy as np
 import pytest
 from drawn.photos import encoded, smooth, stored
+from PIL import Image
 
 from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.decode import upright
+from facepairs.images.photo import open_photo
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_exif_orientation_gives_the_upright_square(kind, orientation):
-    upright = smooth(61, 84)  # odd slack on one axis: the square's offset must be the upright one's
+    frame = smooth(61, 84)  # odd slack on one axis: the square's offset must be the upright one's
     options = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}.get(kind, {})
-    data = stored(upright, orientation, kind, **options)
+    data = stored(frame, orientation, kind, **options)
     crop = load_crop(data, CropSpec(61, 30))
-    assert np.abs(crop.astype(int) - upright[15:45, 27:57]).max() <= (6 if kind == "JPEG" else 0)
+    assert np.abs(crop.astype(int) - frame[15:45, 27:57]).max() <= (6 if kind == "JPEG" else 0)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("size", [(61, 84), (84, 61), (83, 99), (64, 96)])
+@pytest.mark.parametrize("shrink", [2, 4, 8.5])
+def test_a_shrunk_photo_shows_the_same_places(orientation, size, shrink):
+    frame = smooth(*size)
+    data = stored(frame, orientation, "JPEG", quality=100, subsampling=0)
+    with upright(open_photo(data), shrink) as (image, divisor):
+        shown = np.asarray(image).astype(float)
+    assert divisor == int(shrink)
+    assert shown.shape == (-(-size[0] // divisor), -(-size[1] // divisor), 3)
+    expected = np.asarray(Image.fromarray(frame).reduce(divisor))
+    inner = np.s_[: size[0] // divisor, : size[1] // divisor]  # a rounded edge has fewer pixels
+    assert np.abs(shown - expected)[inner].max() <= 5
 
 
 def test_broken_exif_does_not_crash():

@@ -171,6 +171,8 @@ def test_a_client_has_the_requests_of_a_second_and_then_one_by_one(monkeypatch):
     limit = guard.RateLimit(4)
     assert [limit.allows("a") for _ in range(6)] == [True] * 4 + [False] * 2
     assert limit.allows("b")  # has its own
+    now = 0.125
+    assert not limit.allows("a")  # half a request
     now = 0.25
     assert [limit.allows("a") for _ in range(2)] == [True, False]
     now = 99.0  # what is not used does not add up

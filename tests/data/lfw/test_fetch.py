@@ -1,11 +1,13 @@
 """Fetching LFW: every file once, checked, and nothing half finished left behind."""
 
 import hashlib
+import json
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from processes.command_line import in_process
 from storage.archives import tgz, tree, zipped
 from storage.file_server import Remote, serving, sha256
 
@@ -174,3 +176,18 @@ def test_an_archive_of_the_user_is_kept_even_if_it_is_another(
     with pytest.raises(BadTransfer):
         offer(remote, "zip", b"")(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces.zip"}
+
+
+def test_the_command_fetches_photos_unless_lists_alone_are_asked_for(remote, tmp_path, monkeypatch):
+    remote.files = {**WORDS, "images": zipped(below("top"))}
+    lists = [RemoteFile(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
+    monkeypatch.setitem(fetch_lfw.__kwdefaults__, "lists", lists)
+    images = RemoteFile("faces.zip", f"{remote.url}/images", content())
+    monkeypatch.setitem(fetch_lfw.__kwdefaults__, "images", images)
+    monkeypatch.setattr(fetch_lists, "__defaults__", (lists,))
+    for words, expected in (((), {**WORDS, **below("faces")}), (("--lists-only",), WORDS)):
+        out = tmp_path / f"out{len(words)}"
+        done = in_process("data", "fetch", "lfw", "--out", out, "--json", *words, check=0)
+        assert tree(out) == expected
+        images_at = None if words else str(out / "faces")
+        assert json.loads(done.stdout).get("images") == images_at

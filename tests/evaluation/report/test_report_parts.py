@@ -54,7 +54,7 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     with pytest.raises(BadConfig):
         find_sources([str(tmp_path)])
     found, folder = find_sources([str(run), str(data)])
-    assert [(s.kind, s.path) for s in found] == [("view2", str(other)), ("view2", str(one))]
+    assert [(s.kind, s.path) for s in found] == [("view2", str(one)), ("view2", str(other))]
     assert folder == data
     assert find_sources([str(one)]) == ([ScoreSource("view2", str(one), "fisher")], None)
     file = ScoreSource("scores", str(scores), tmp_path.name)
@@ -107,6 +107,10 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     assert low < found.summary.accuracy.value < high
     assert 0 < found.summary.ece < 0.2
     json.dumps(to_plain(found.summary), allow_nan=False)
+    for damaged in (b'{"folds": [', b'"folds" \xff', b"[" * 100_000, b'["folds"]'):
+        (folder / "result.json").write_bytes(damaged)
+        with pytest.raises(BadData, match=r"result\.json: "):
+            measure_scores(ScoreSource("view2", str(folder), "fisher"))
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
     with pytest.raises(BadData, match=r"result.json: folds\[0\]: "):
         measure_scores(ScoreSource("view2", str(folder), "fisher"))
