@@ -14,9 +14,10 @@ DEMO ?= demo
 OUT ?= runs/lfw
 SECONDS ?= 30
 KILLS ?= 20
+SEED ?= 0
 
 .PHONY: help demo train test test-pythons coverage test-slow quality style reference docs bench fuzz hostile kill \
-	release clean
+	mutants release clean
 
 help:
 	@echo "make demo       draw people, compare pipelines, train, measure the errors, verify two pairs"
@@ -28,6 +29,7 @@ help:
 	@echo "make fuzz       fuzz the readers of untrusted files, SECONDS=30 per target"
 	@echo "make hostile    feed the corpus of hostile images to every way in"
 	@echo "make kill       stop every command KILLS=20 times, check what it leaves and go on"
+	@echo "make mutants    which of 160 random faults, of SEED, the fast tests find; hours"
 	@echo "make bench      measure input pipelines and the training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      fix what the linters can fix"
@@ -100,6 +102,9 @@ $(TYPES)/.installed: tests/types.txt
 	$(PYTHON) -m venv $(TYPES)
 	$(TYPES_BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/types.txt
 	@touch $@
+
+mutants: $(VENV)/.installed-dev
+	$(STRESS).mutants --count 160 --seed $(SEED) --rest
 
 quality: $(VENV)/.installed-dev $(TYPES)/.installed
 	$(BIN)/ruff check .

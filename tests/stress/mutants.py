@@ -151,7 +151,7 @@ def _is_drawing(fault: Fault) -> bool:
     return "/synth/" in fault.file and fault.before[:1].isdigit()
 
 
-def test_rounds(fault: Fault, rest: bool) -> list[list[str]]:
+def rounds_of(fault: Fault, rest: bool) -> list[list[str]]:
     """Return the tests to run, one after the other until one fails."""
     mirror = ROOT / "tests" / fault.package
     files = sorted(str(path.relative_to(ROOT)) for path in mirror.rglob("test_*.py"))
@@ -175,7 +175,7 @@ def is_found(fault: Fault, tree: Path, rest: bool) -> bool:
     sound = path.read_bytes()
     path.write_bytes(sound[: fault.start] + fault.after.encode() + sound[fault.end :])
     try:
-        return any(not _tests_pass(names, tree) for names in test_rounds(fault, rest))
+        return any(not _tests_pass(names, tree) for names in rounds_of(fault, rest))
     finally:
         path.write_bytes(sound)
 
