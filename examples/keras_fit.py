@@ -24,13 +24,11 @@ def main(photos: str, epochs: int, pairs: int) -> float:
     model.compile(
         optimizer=keras.optimizers.Adam(1e-3),
         loss=keras.losses.BinaryCrossentropy(from_logits=True),
+        metrics=[facepairs.PairMetrics()],
     )
-    watch = facepairs.PairMetrics(validation)
-    model.fit(training, epochs=epochs, callbacks=[watch], shuffle=False, verbose=2)
+    model.fit(training, validation_data=validation, epochs=epochs, shuffle=False, verbose=2)
 
-    metrics = facepairs.PairMetrics(test, prefix="")
-    metrics.set_model(model)
-    auc = metrics.measure()["auc"]
+    auc = model.evaluate(test, verbose=0, return_dict=True)["pair_auc"]
     print(f"AUC on people it has never met: {auc:.4f}")
     return auc
 

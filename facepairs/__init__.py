@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from facepairs.grouping.group import group
     from facepairs.grouping.groups import Groups
     from facepairs.models.losses import EmbeddingLoss
+    from facepairs.models.metrics import PairMetrics
     from facepairs.support.console import showing
     from facepairs.training.keras_models import build_keras, load_keras
-    from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
+    from facepairs.training.pairs_dataset import pairs_dataset
     from facepairs.training.run_folder import Run
     from facepairs.training.train import train
     from facepairs.training.view2.crossval import crossval
@@ -80,7 +81,7 @@ _MODULES = {
     "Evaluation": "facepairs.evaluation.evaluate",
     "Gallery": "facepairs.gallery.gallery",
     "Groups": "facepairs.grouping.groups",
-    "PairMetrics": "facepairs.training.pairs_dataset",
+    "PairMetrics": "facepairs.models.metrics",
     "Run": "facepairs.training.run_folder",
     "TrainConfig": "facepairs.config",
     "Verdict": "facepairs.verification.verdict",

@@ -43,6 +43,8 @@ class Recipe:
         frame_px: The crop is `crop_px` of every `frame_px` of the frame's side.
         points: Where the five landmarks belong in the crop, see `images.crop.CropSpec`.
         starts_from: The bundle whose weights training starts from where none is named.
+        centres: Whether the loss subtracts the mean of a batch's embeddings, because all faces lie
+            close together: the cosine of two strangers is some .9.
         clip_norm: Longest gradient; a longer one is shortened. None: no limit.
         augment: Strength of random shift, scale, rotation and light; 0: only mirroring.
         several_share: Share of a batch of distinct people who have several photos; None: their
@@ -61,6 +63,7 @@ class Recipe:
     frame_px: int = 250
     points: tuple[tuple[float, float], ...] | None = None
     starts_from: str = ""
+    centres: bool = False
     clip_norm: float | None = None
     augment: float = 1.0
     several_share: float | None = None
@@ -100,6 +103,7 @@ RECIPES: dict[Model, Recipe] = {
         # training photos of LFW's View 1.
         points=((44.9, 44.7), (101.7, 44.7), (73.8, 77.7), (49.0, 103.1), (97.5, 103.2)),
         starts_from="default",
+        centres=True,
         clip_norm=1.0,  # there is no batch normalisation to hold the network together
         augment=0.0,
     ),

@@ -1,9 +1,7 @@
 """This package's own stores: their batches, the caches that some build, and training from them."""
 
-import itertools
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -13,18 +11,13 @@ from facepairs.bench.rows import UNALIGNED, Measurement
 from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
 from facepairs.models.build import build_network
-from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.dataset import Store, clocked, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import CachePlan, build_cache
 from facepairs.pipeline.records.store import RecordStore
-from facepairs.training.distributed import SINGLE_DEVICE
-from facepairs.training.loop import run_epoch
-from facepairs.training.schedule import Schedule
-from facepairs.training.step import TrainStep, create_optimizer
-from facepairs.training.training import EpochFigures
 
-WARM_UP_STEPS, STEPS = 5, 30  # of each of the three parts of a measurement of training
+STEPS = 30  # of each of the three parts of a measurement of training, and to warm it up
 
 
 def store_batches(job: Job) -> Iterator[Batch]:
@@ -65,34 +58,53 @@ def build(job: Job) -> Measurement:
 
 
 def measure_steps(job: Job) -> Measurement:
-    """Run the training loop on a constant batch, from a store, and on the constant batch again.
+    """Fit the difference network to a constant batch, to a store, and to the constant batch again.
 
     A slow phase of the machine then affects both. The store's batches begin after the first part
     and end before the last, so that neither part prefetches for the other.
     """
     keras.utils.set_random_seed(SEED)
     config = TrainConfig(model="difference")
-    network = build_network(config.model, job.crop_px, config.image_size, config.recipe.augment)
+    model = build_network(config.model, job.crop_px, config.image_size, config.recipe.augment)
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(config.learning_rate), loss, jit_compile=False)
     batches = _open(job, SEED)
-    constant = itertools.repeat(next(iter(batches)))
-    step = TrainStep(network, SEED, create_optimizer(network, SINGLE_DEVICE))
-    before = _run(step, constant, config.learning_rate)
-    live = _run(step, iter(batches), config.learning_rate)
-    after = _run(step, constant, config.learning_rate)
-    ceiling = 2 / (1 / before.pairs_per_s + 1 / after.pairs_per_s)
+    constant = tf.data.Dataset.from_tensors(next(iter(batches))).repeat()
+    before, _ = _fit(model, constant)
+    live, waited = _fit(model, batches)
+    after, _ = _fit(model, constant)
+    ceiling = 2 / (1 / before + 1 / after)
     gpus = tf.config.list_physical_devices("GPU")
     return Measurement(
-        steps_per_s=live.pairs_per_s / job.batch_size,
-        ceiling_steps_per_s=ceiling / job.batch_size,
-        share_of_ceiling=live.pairs_per_s / ceiling,
-        input_wait_share=live.input_wait,
+        steps_per_s=live,
+        ceiling_steps_per_s=ceiling,
+        share_of_ceiling=live / ceiling,
+        input_wait_share=waited,
         device=tf.config.experimental.get_device_details(gpus[0])["device_name"] if gpus else "CPU",
     )
 
 
-def _run(step: TrainStep, batches: Iterator[Any], peak: float) -> EpochFigures:
-    """Run steps to warm up and those to measure; return the figures of the latter."""
-    callbacks = keras.callbacks.CallbackList([], model=None)
-    for steps in (WARM_UP_STEPS, STEPS):
-        figures = run_epoch(step, batches, Schedule(1, steps, peak), 0, callbacks, lambda: False)
-    return figures
+def _fit(model: keras.Model, batches: tf.data.Dataset) -> tuple[float, float]:
+    """Fit for an epoch to warm up and one to measure.
+
+    Returns:
+        Steps a second of the latter, and the share of its time that it waited for batches.
+    """
+    waited_s, clock = tf.Variable(0.0, dtype=tf.float64), [0.0]
+
+    def begin(epoch: int, logs: object) -> None:
+        waited_s.assign(0.0)
+        clock[0] = time.perf_counter()
+
+    def end(epoch: int, logs: object) -> None:
+        clock[0] = time.perf_counter() - clock[0]
+
+    model.fit(
+        clocked(batches, waited_s),
+        epochs=2,
+        steps_per_epoch=STEPS,
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_begin=begin, on_epoch_end=end)],
+        shuffle=False,
+        verbose=0,
+    )
+    return STEPS / clock[0], float(waited_s) / clock[0]

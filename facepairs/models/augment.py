@@ -11,9 +11,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from facepairs.models.replicas import StepRandom
-from facepairs.support.random_streams import Stream
-
 NUMBERS_PER_IMAGE = 7
 MAX_ROTATION_RAD = 0.09
 MAX_ZOOM = 0.06
@@ -26,24 +23,27 @@ MAX_BRIGHTNESS = 0.12
 class RandomFace(keras.Layer):  # type: ignore[misc]
     """Randomly flip, shift, scale, rotate and relight each image.
 
-    Without `random` the layer returns the images unchanged.
+    Without `training` the layer returns the images unchanged.
 
     Args:
         strength: 0 to 2; scales every change except the flip. 0 only flips.
+        seed: Seed of the changes; `PairModel` sets the state anew at each step.
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, strength: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, strength: float = 1.0, seed: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.strength = strength
+        self.strength, self.seed = strength, seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "strength": self.strength}
+        return {**super().get_config(), "strength": self.strength, "seed": self.seed}
 
-    def call(self, images: Any, random: StepRandom | None = None) -> Any:
-        if random is None:
+    def call(self, images: Any, training: bool = False) -> Any:
+        if not training:
             return images
-        u = random.uniform(Stream.AUGMENTATION, (ops.shape(images)[0], NUMBERS_PER_IMAGE), -1, 1)
+        shape = (ops.shape(images)[0], NUMBERS_PER_IMAGE)
+        u = keras.random.uniform(shape, -1, 1, seed=self.seed_generator, dtype=images.dtype)
         if self.strength == 0:
             return ops.where(u[:, 0, None, None, None] < 0, ops.flip(images, axis=2), images)
         transforms = self._transforms(u, images.shape[1])

@@ -7,12 +7,11 @@ from keras import layers
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.convolutional import difference_head, face_tower
-from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
-from facepairs.models.resnet import ResidualNetwork, face_resnet
+from facepairs.models.resnet import face_resnet
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
-    "resnet": (ResidualNetwork, face_resnet),
+    "resnet": (EmbeddingNetwork, face_resnet),
     "siamese": (EmbeddingNetwork, face_tower),
     "difference": (PairNetwork, difference_head),
 }
@@ -23,7 +22,7 @@ def build_network(
     crop_px: int,
     image_px: int,
     augment: float,
-    loss: str = "in-batch",
+    seed: int = 0,
 ) -> Network:
     """Build a network with new weights, drawn from Keras's global seed.
 
@@ -32,15 +31,15 @@ def build_network(
         crop_px: Side of the images that are fed.
         image_px: Side to which they are resized, 64 to 224.
         augment: Strength of the augmentation, 0 to 2.
-        loss: Name of the objective, for embedding networks only.
+        seed: Seed of what is random in training: augmentation and dropout.
 
     Returns:
         The network.
     """
     network, build_head = MODELS[name]
     prepare, head = build_preparation(crop_px, image_px), build_head(image_px)
-    objective = build_loss(loss) if network.kind == "embedding" else BinaryLogit()
-    return network(name, crop_px, image_px, prepare, RandomFace(augment), head, objective)
+    augmentation = RandomFace(augment, name="augment")
+    return network(name, crop_px, image_px, prepare, augmentation, head, seed)
 
 
 def build_preparation(crop_px: int, image_px: int) -> keras.Model:
@@ -48,5 +47,5 @@ def build_preparation(crop_px: int, image_px: int) -> keras.Model:
     steps: list[keras.Layer] = [layers.Rescaling(1 / 255, name="to_unit_range")]
     if image_px != crop_px:
         steps.append(layers.Resizing(image_px, image_px, name="resize"))
-    image = keras.Input((crop_px, crop_px, 3), dtype="uint8")
+    image = keras.Input((crop_px, crop_px, 3))
     return keras.Sequential([image, *steps], name="prepare")

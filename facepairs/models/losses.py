@@ -85,18 +85,6 @@ class InBatchContrastive(PairLoss):
 
 
 @keras.saving.register_keras_serializable("facepairs")
-class BinaryLogit(PairLoss):
-    """Binary cross-entropy: logits float32[B], genuine float32[B] of 0 and 1 → scalar.
-
-    The only objective on scores rather than embeddings. It never overflows.
-    """
-
-    def call(self, scores: Any, genuine: Any) -> Any:
-        cost = ops.relu(scores) - scores * genuine + ops.log1p(ops.exp(-ops.abs(scores)))
-        return ops.mean(cost)
-
-
-@keras.saving.register_keras_serializable("facepairs")
 class MarginContrastive(PairLoss):
     """Pull genuine pairs together and push impostor pairs `margin` apart.
 
@@ -200,6 +188,8 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         objective: `in-batch`, `margin` or `triplet`.
         temperature: Divides cosines; for `in-batch`.
         margin: For the others; None for the objective's default.
+        centre: Subtract the mean of the batch's embeddings first. For networks of which all faces
+            lie close together, such as `resnet`: all logits would be nearly equal.
         name: The loss's name.
 
     Raises:
@@ -211,6 +201,7 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         objective: str = "in-batch",
         temperature: float = 0.1,
         margin: float | None = None,
+        centre: bool = False,
         name: str = "embedding_loss",
         **kwargs: Any,
     ) -> None:
@@ -218,14 +209,19 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         if objective not in LOSSES:
             raise ValueError(f"objective is {objective!r}; known: {', '.join(LOSSES)}")
         self.objective, self.temperature, self.margin = objective, temperature, margin
+        self.centre = centre
         self._layer = build_loss(objective, temperature, margin)
 
     def get_config(self) -> dict[str, Any]:
-        settings = ("objective", "temperature", "margin")
+        settings = ("objective", "temperature", "margin", "centre")
         return {**super().get_config(), **{name: getattr(self, name) for name in settings}}
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         genuine = ops.reshape(ops.cast(y_true, "float32"), (-1,))
         left = ops.arange(ops.shape(genuine)[0], dtype="int32")
         right = ops.where(genuine > 0, left, -1 - left)
-        return self._layer(y_pred[:, 0], y_pred[:, 1], genuine, left, right)
+        embeddings = ops.cast(y_pred, "float32")
+        if self.centre:
+            mean = ops.mean(embeddings, axis=(0, 1))
+            embeddings = ops.normalize(embeddings - mean, axis=-1, order=2)
+        return self._layer(embeddings[:, 0], embeddings[:, 1], genuine, left, right)

@@ -1,115 +1,156 @@
-"""Base classes of the networks, as training and export see them.
+"""The Keras models that training fits and export writes.
 
-Training feeds a batch of images, uint8[2·B, crop_px, crop_px, 3], the B left images before the B
-right ones, and gets float32[B] scores: higher is more alike. The exported network takes uint8
-images too: casting, scaling and resizing are layers of it, so preprocessing cannot be forgotten.
+`PairModel` is what `fit` trains: it takes both sides of a batch of pairs and returns logits or
+embeddings. `PairNetwork` and `EmbeddingNetwork` take images, uint8[B, crop_px, crop_px, 3].
+Casting, resizing and augmentation are layers of them. The exported network takes such images, too,
+so preprocessing cannot be forgotten.
 """
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import keras
+import tensorflow as tf
 from keras import ops
 
-from facepairs.models.augment import RandomFace
-from facepairs.models.replicas import StepRandom, gather_rows, gather_sides
+from facepairs.models.metrics import PairMetrics
+
+SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a `SeedGenerator`
+DRAWS_PER_STEP = 64  # of one random layer, at most
+LAYER_STRIDE = 7_919  # apart are the seeds of two random layers
+MAX_VALIDATION_PAIRS = 4_000
+
+Sides = tuple[Any, Any]
+Batch = tuple[Sides, Any]
 
 
-class Trainable(Protocol):
-    """What the training loop trains.
+class PairModel(keras.Model):  # type: ignore[misc]
+    """A model of both sides of pairs, to compile with a loss on its outputs.
 
-    The inputs of a batch are the B left ones before the B right ones: images for a `Network`,
-    features for a `FeatureHead`.
+    `call` returns logits float32[B, 1], or both embeddings float32[B, 2, D] of length 1. Training
+    logs `loss`; validation logs the AUC of all pairs, `val_auc`.
+
+    Random layers (augmentation, dropout) draw a pure function of the seed and the step, so a
+    resumed training continues as if it had not stopped.
+
+    Args:
+        seed: Seed of the random layers.
+        name: The model's name.
     """
 
-    @property
-    def trainable_variables(self) -> list[keras.Variable]:
-        """What the optimizer updates."""
-        ...
+    def __init__(self, seed: int = 0, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.seed = seed
+        self.pairs = PairMetrics((), prefix="", capacity=MAX_VALIDATION_PAIRS, name="pairs")
 
-    @abstractmethod
-    def scores(self, inputs: Any) -> Any:
-        """Score pairs: [2·B, …] → float32[B], higher is more alike."""
-        ...
+    def build(self, input_shape: Any = None) -> None:
+        """Mark the model as built: all its parts are."""
+        self.built = True
 
-    @abstractmethod
-    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
-        """Return the loss of a batch, a float32 scalar.
+    def train_step(self, data: Batch) -> dict[str, Any]:
+        """Move the weights by the gradient of the batch's loss; return the epoch's mean loss."""
+        self._seed_random_layers()
+        return _as_logs({"loss": super().train_step(data)["loss"]})
 
-        Args:
-            inputs: [2·B, …]; only the shard's rows when `random` has a shard.
-            genuine: float32[B], 1 for genuine pairs, else 0; always of the whole batch.
-            people: int32[2·B], numbers of the people; always of the whole batch.
-            random: The step's random numbers. When it has a shard, the loss is that of the whole
-                batch, with the gradient that `facepairs.models.replicas` describes.
+    def test_step(self, data: Batch) -> dict[str, Any]:
+        """Score the pairs; return the AUC of all pairs so far."""
+        sides, genuine = data
+        outputs = self(sides, training=False)
+        if tf.distribute.has_strategy():
+            replica = tf.distribute.get_replica_context()
+            genuine, outputs = (
+                replica.all_gather(tf.identity(part), axis=0) for part in (genuine, outputs)
+            )
+        self.pairs.update_state(genuine, outputs)
+        return _as_logs(self.pairs.result())
+
+    def _seed_random_layers(self) -> None:
+        """Set the state of every random layer to a function of seed, layer and step."""
+        states = [variable for variable in self.variables if variable.name == SEED_STATE]
+        step = tf.cast(self.optimizer.iterations, tf.int64) * DRAWS_PER_STEP
+        for number, state in enumerate(states):
+            words = tf.stack([tf.constant(self.seed + LAYER_STRIDE * number, tf.int64), step])
+            state.assign(tf.cast(words % (2**31 - 1), state.dtype))
+
+    def _maybe_symbolic_build(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing: the model is built.
+
+        Keras would reduce the first batch eagerly, which several workers cannot do (keras#20585).
         """
-        ...
 
 
-@dataclass(frozen=True)
-class Network(Trainable, ABC):
-    """A `Trainable` of images: its parts, and how they are joined for training and for export.
+def _as_logs(logs: dict[str, Any]) -> dict[str, Any]:
+    """Return logs as `fit` reduces them: several workers average them over their first axis."""
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return logs
+    return {name: tf.reshape(value, [1]) for name, value in logs.items()}
 
-    Attributes:
+
+class Network(PairModel):
+    """A `PairModel` of images: its parts, and how they are joined for training and for export.
+
+    Args:
         name: Name of the architecture.
         crop_px: Side of the images that are fed.
         image_px: Side of the images that `head` takes.
-        prepare: uint8[N, crop_px, crop_px, 3] → float32[N, image_px, image_px, 3] in [0, 1].
-        augment: Random changes, in training only.
+        prepare: [N, crop_px, crop_px, 3] → float32[N, image_px, image_px, 3] in [0, 1].
+        augment: Random changes of prepared images, in training only; a Keras layer.
         head: The layers with the weights; only these are exported.
-        objective: The loss layer.
+        seed: Seed of the random layers.
     """
 
     kind: ClassVar[Literal["pair", "embedding"]]
-    inputs: ClassVar[tuple[str, ...]]
-    output: ClassVar[str]
+    export_inputs: ClassVar[tuple[str, ...]]
+    export_output: ClassVar[str]
 
-    name: str
-    crop_px: int
-    image_px: int
-    prepare: keras.Model
-    augment: RandomFace
-    head: keras.Model
-    objective: keras.Layer
+    def __init__(
+        self,
+        name: str,
+        crop_px: int,
+        image_px: int,
+        prepare: keras.Model,
+        augment: keras.Layer,
+        head: keras.Model,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(seed, name)
+        self.crop_px, self.image_px = crop_px, image_px
+        self.prepare, self.augment, self.head = prepare, augment, head
+        self.build()
 
-    @property
-    def variables(self) -> list[keras.Variable]:
-        """All variables of the head."""
-        return list(self.head.variables)
-
-    @property
-    def trainable_variables(self) -> list[keras.Variable]:
-        """The trainable variables of the head."""
-        return list(self.head.trainable_variables)
-
-    def preprocess(self, images: Any, random: StepRandom | None = None) -> Any:
-        """Return images as the head takes them.
+    def preprocess(self, images: Any, training: bool = False) -> Any:
+        """Return images as the head takes them, augmented for training.
 
         Args:
             images: uint8[N, crop_px, crop_px, 3].
-            random: The step's random numbers; the images are augmented when given.
+            training: Whether to augment.
 
         Returns:
             float32[N, image_px, image_px, 3] in [0, 1].
         """
-        return self.augment(self.prepare(images), random=random)
+        prepared = self.prepare(images)
+        return self.augment(prepared, training=True) if training else prepared
 
-    @abstractmethod
+    def seen_in_training(self, sides: Sides) -> Sides:
+        """Return a batch's images as the next training step feeds them to the head."""
+        augments = self.optimizer is not None  # else another model is fitted, see `fisher`
+        if augments:
+            self._seed_random_layers()
+        left, right = ops.split(self.preprocess(ops.concatenate(sides, axis=0), augments), 2)
+        return left, right
+
     def inference_model(self) -> keras.Model:
-        """Return the model to export: uint8 images named as in `inputs`, one float32 output."""
-
-    def _prepared(self, image: Any) -> Any:
-        """Apply `prepare` to a symbolic input of the exported network.
-
-        Keras's Resizing defaults to training mode and passes that on to the layers after it: batch
-        normalisation would then use each batch's own statistics.
-        """
-        return self.prepare(image, training=False)
-
-    def _image_inputs(self) -> list[keras.KerasTensor]:
+        """Return the model to export: uint8 images named as in `export_inputs`, one output."""
         shape = (self.crop_px, self.crop_px, 3)
-        return [keras.Input(shape, dtype="uint8", name=name) for name in self.inputs]
+        images = [keras.Input(shape, dtype="uint8", name=name) for name in self.export_inputs]
+        # Keras's Resizing defaults to training mode and passes that on to the layers after it:
+        # batch normalisation would then use each batch's own statistics.
+        output = self.infer(*(self.prepare(image, training=False) for image in images))
+        return keras.Model(images if len(images) > 1 else images[0], output, name=self.name)
+
+    def infer(self, *prepared: Any) -> Any:
+        """Return the exported output for prepared images, one for each exported input."""
+        raise NotImplementedError
 
 
 class PairNetwork(Network):
@@ -119,93 +160,44 @@ class PairNetwork(Network):
     """
 
     kind = "pair"
-    inputs = ("left", "right")
-    output = "score"
+    export_inputs = ("left", "right")
+    export_output = "score"
 
-    def scores(self, inputs: Any) -> Any:
-        return ops.reshape(self._score(*ops.split(self.preprocess(inputs), 2, axis=0)), (-1,))
+    def call(self, sides: Sides, training: bool = False) -> Any:
+        """Return float32[B, 1] logits of uint8[B, crop_px, crop_px, 3] twice."""
+        images = self.preprocess(ops.concatenate(sides, axis=0), training)
+        left, right = ops.split(images, 2, axis=0)
+        return self.head([left, right], training=True) if training else self.infer(left, right)
 
-    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
-        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
-        sides = ops.split(self.preprocess(inputs, random), 2, axis=0)
-        logits = ops.reshape(self.head(sides, training=True), (-1,))
-        return self.objective(gather_rows(logits, random.shard), genuine)
-
-    def inference_model(self) -> keras.Model:
-        sides = self._image_inputs()
-        score = self._score(*(self._prepared(side) for side in sides))
-        return keras.Model(sides, score, name=self.name)
-
-    def _score(self, left: Any, right: Any) -> Any:
-        """Score prepared images, not for training: [B, …] twice → float32[B, 1]."""
-        return with_mirror_images(self.head, left, right)
+    def infer(self, *prepared: Any) -> Any:
+        return with_mirror_images(self.head, *prepared)
 
 
 class EmbeddingNetwork(Network):
-    """A Siamese network: one image in, its embedding out; a score is the cosine of two.
+    """A Siamese network: one image in, its embedding out; a score is the cosine of two."""
 
-    Attributes:
-        centres: Whether the loss subtracts the mean of the batch's embeddings first.
-    """
-
-    centres: ClassVar[bool] = False
     kind = "embedding"
-    inputs = ("image",)
-    output = "embedding"
+    export_inputs = ("image",)
+    export_output = "embedding"
 
-    def embeddings(self, inputs: Any) -> Any:
-        """Embed uint8[N, crop_px, crop_px, 3] images: float32[N, D], rows of length 1."""
-        return with_mirror_image(self.head, self.preprocess(inputs))
+    def call(self, sides: Sides, training: bool = False) -> Any:
+        """Return float32[B, 2, D], embeddings of uint8[B, crop_px, crop_px, 3] twice."""
+        images = self.preprocess(ops.concatenate(sides, axis=0), training)
+        return as_pairs(self.head(images, training=True) if training else self.infer(images))
 
-    def scores(self, inputs: Any) -> Any:
-        return pair_cosines(self.embeddings(inputs))
-
-    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
-        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
-        embeddings = self.head(self.preprocess(inputs, random), training=True)
-        return embedding_loss(self.objective, embeddings, genuine, people, random, self.centres)
-
-    def inference_model(self) -> keras.Model:
-        (image,) = self._image_inputs()
-        embedding = with_mirror_image(self.head, self._prepared(image))
-        return keras.Model(image, embedding, name=self.name)
+    def infer(self, *prepared: Any) -> Any:
+        return with_mirror_image(self.head, *prepared)
 
 
-def pair_cosines(embeddings: Any) -> Any:
-    """Return the cosine of each pair: float32[2·B, D] of length 1 → float32[B]."""
-    left, right = ops.split(embeddings, 2, axis=0)
-    return ops.sum(left * right, axis=1)
-
-
-def embedding_loss(
-    objective: keras.Layer,
-    embeddings: Any,
-    genuine: Any,
-    people: Any,
-    random: StepRandom,
-    centre: bool = False,
-) -> Any:
-    """Return the loss of the whole batch, a float32 scalar.
-
-    Args:
-        objective: A `PairLoss`.
-        embeddings: float32[rows of the shard, D], of this replica, rows of length 1.
-        genuine: As in `Trainable.loss`.
-        people: As in `Trainable.loss`.
-        random: The step's random numbers; its shard is that of this replica.
-        centre: Subtract the mean of the batch's embeddings first.
-    """
-    left, right = gather_sides(embeddings, random.shard)
-    if centre:
-        mean = ops.mean(ops.concatenate([left, right], axis=0), axis=0)
-        left, right = (ops.normalize(side - mean, axis=-1, order=2) for side in (left, right))
-    return objective(left, right, genuine, *ops.split(people, 2, axis=0))
+def as_pairs(embeddings: Any) -> Any:
+    """Return [2·B, D], the left ones before the right ones, as [B, 2, D]."""
+    return ops.stack(ops.split(embeddings, 2, axis=0), axis=1)
 
 
 def with_mirror_image(tower: keras.Model, image: Any) -> Any:
     """Return the normalised sum of the embeddings of an image and its mirror image: [N, D]."""
     # As one batch: with two calls the exported graph would contain the tower twice.
-    both = tower(ops.concatenate([image, ops.flip(image, axis=2)], axis=0))
+    both = tower(ops.concatenate([image, ops.flip(image, axis=2)], axis=0), training=False)
     both = ops.reshape(both, (2, -1, both.shape[-1]))
     return ops.normalize(both[0] + both[1], axis=-1, order=2)
 

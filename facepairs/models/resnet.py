@@ -13,24 +13,12 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from facepairs.models.network import EmbeddingNetwork
-
 DIMENSIONS = 128
 MEAN = (122.782, 117.001, 104.298)  # of the colours, in grey levels, as dlib subtracts it
 RANGE = 256  # and divides by this
 STEM = 32  # filters of the first convolution
 # Residual blocks: their filters, how many they are, and whether the first halves the image.
 BLOCKS = ((32, 3, False), (64, 4, True), (128, 3, True), (256, 3, True), (256, 1, True))
-
-
-class ResidualNetwork(EmbeddingNetwork):
-    """An embedding network of which all faces lie close together.
-
-    The cosine of two strangers is some .9. The loss compares embeddings without their mean, or all
-    logits would be nearly equal.
-    """
-
-    centres = True
 
 
 def face_resnet(image_px: int) -> keras.Model:

@@ -43,7 +43,6 @@ def make_dataset(
     store: Store,
     blocks: Blocks,
     batch_size: int,
-    pair_range: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Build batches of pairs, in the order of the blocks.
 
@@ -51,18 +50,15 @@ def make_dataset(
         store: Where the images are.
         blocks: Returns an iterator over pair lists of any length.
         batch_size: Pairs per batch, B; the last batch may be smaller.
-        pair_range: The pairs [begin, end) of each batch whose images are loaded, for workers that
-            share every batch. Labels are always those of the whole batch.
 
     Returns:
         The dataset. While iterating, it raises `tf.errors.InvalidArgumentError` for an image that
         cannot be decoded.
     """
-    begin, end = pair_range or (0, batch_size)
-    load = store.loader(2 * (end - begin))
+    load = store.loader(2 * batch_size)
 
     def load_batch(left: tf.Tensor, right: tf.Tensor, genuine: tf.Tensor) -> Batch:
-        images = load(tf.concat([left[begin:end], right[begin:end]], axis=0))
+        images = load(tf.concat([left, right], axis=0))
         left_images, right_images = tf.split(images, 2)  # shares their memory
         return (left_images, right_images), tf.cast(genuine, tf.float32)
 
@@ -89,6 +85,17 @@ def image_batches(store: Store, images: npt.NDArray[np.int64], size: int) -> tf.
     """
     batches = tf.data.Dataset.from_tensor_slices(images.astype(np.int32)).batch(size)
     return load_ahead(batches, store.loader(size))
+
+
+def clocked(batches: tf.data.Dataset, waited_s: tf.Variable) -> tf.data.Dataset:
+    """Add the seconds that a reader of the dataset waits for each batch to a float64 variable."""
+    asked = tf.data.Dataset.counter().map(no_autograph(lambda _: tf.timestamp()))
+
+    def arrived(asked_s: tf.Tensor, batch: Batch) -> Batch:
+        waited_s.assign_add(tf.timestamp() - asked_s)
+        return batch
+
+    return tf.data.Dataset.zip(asked, batches).map(no_autograph(arrived))
 
 
 def load_ahead(batches: tf.data.Dataset, load: Callable[..., Any]) -> tf.data.Dataset:

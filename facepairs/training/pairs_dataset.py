@@ -1,12 +1,9 @@
-"""Pairs of a folder of faces for `keras.Model.fit`, and their figures after each epoch."""
+"""Pairs of a folder of faces for `keras.Model.fit`."""
 
 import itertools
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import keras
 import numpy as np
 import tensorflow as tf
 from msgspec import Meta
@@ -20,8 +17,6 @@ from facepairs.data.sampler import (
     distinct_pairs,
 )
 from facepairs.errors import BadConfig
-from facepairs.evaluation.metrics.arrays import check_two_classes
-from facepairs.evaluation.metrics.curves import auc, threshold_at_far
 from facepairs.pipeline.dataset import Batch, Blocks, load_ahead, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -169,53 +164,3 @@ def _images(dataset: tf.data.Dataset, image_size: int, batches: int) -> tf.data.
 
     counted = tf.data.experimental.assert_cardinality(batches)
     return load_ahead(dataset, resize).apply(counted)
-
-
-class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]
-    """Adds the AUC and TAR at FAR on held-out people to the logs of each epoch.
-
-    `History`, `EarlyStopping(monitor="val_pair_auc", mode="max")` and `ModelCheckpoint` see them
-    when this callback comes before.
-
-    Examples:
-        >>> held_out = facepairs.pairs_dataset("photos", split="validation")
-        >>> model.fit(training, epochs=3, callbacks=[facepairs.PairMetrics(held_out)])
-
-    Args:
-        dataset: Batches of `((left, right), genuine)`, as `pairs_dataset` returns them.
-        fars: The false accept rates; the TAR is NaN where there are too few impostor pairs.
-        prefix: Begins the names: `val_pair_auc`, `val_pair_tar_at_far_0.01`.
-    """
-
-    def __init__(
-        self,
-        dataset: "tf.data.Dataset[Any]",
-        fars: Sequence[float] = (0.1, 0.01),
-        prefix: str = "val_pair_",
-    ) -> None:
-        super().__init__()
-        self.dataset, self.fars, self.prefix = dataset, fars, prefix
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if logs is not None:
-            logs.update(self.measure())
-
-    def measure(self) -> dict[str, float]:
-        """Score all pairs with the model and return their figures by name."""
-        genuine, scores = [], []
-        for (left, right), labels in self.dataset:
-            outputs = self.model.predict_on_batch([left.numpy(), right.numpy()])
-            scores.append(_scores(np.asarray(outputs, np.float64)))
-            genuine.append(labels.numpy() > 0)
-        labels, score = check_two_classes(np.concatenate(genuine), np.concatenate(scores))
-        figures = {f"{self.prefix}auc": auc(labels, score)}
-        for far in self.fars:
-            threshold = threshold_at_far(labels, score, far)
-            tar = math.nan if threshold is None else float((score[labels] >= threshold).mean())
-            figures[f"{self.prefix}tar_at_far_{far:g}"] = tar
-        return figures
-
-
-def _scores(outputs: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
-    """Return float64[B] scores of logits [B, 1], or of both embeddings [B, 2, D]."""
-    return (outputs[:, 0] * outputs[:, 1]).sum(-1) if outputs.ndim == 3 else outputs.reshape(-1)

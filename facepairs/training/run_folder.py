@@ -1,8 +1,8 @@
 """A run folder, everything that one training keeps, and `Run`, its result.
 
 RUN/config.toml       all settings, defaults included
-RUN/history.json      one row per epoch
-RUN/checkpoints/      weights, optimizer and position: what a resumed run continues from
+RUN/history.csv       one row per epoch
+RUN/checkpoints/      weights and optimizer: what a resumed run continues from
 RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
 RUN/result.json       the result, once the training is finished
@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.errors import BadConfig, BadRun
@@ -22,12 +24,13 @@ from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
 from facepairs.support.words import counted
+from facepairs.training.checkpoints import read_history
 from facepairs.training.inputs.initial_weights import settings_from_bundle
 
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
 
-CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
+CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.csv"
 LOCK = "run.lock"
 CHANGEABLE = frozenset(("epochs", "minutes", "patience"))  # how long a resumed run trains
 SCHEMA = 3
@@ -97,9 +100,7 @@ class Run:
 
         A training that starts from a bundle also has epoch 0, the start: its `loss` is None.
         """
-        text = (self.out / HISTORY).read_text(encoding="utf-8")
-        rows: list[dict[str, float | None]] = json.loads(text)
-        return rows
+        return [msgspec.structs.asdict(row) for row in read_history(self.out / HISTORY)]
 
     def verifier(self) -> "Verifier":
         """Open the bundle; raises BadRun where there is none."""
@@ -220,17 +221,9 @@ class RunFolder:
         """Write the settings; the run is not finished any more."""
         if not self.read_only:
             (self.path / RESULT).unlink(missing_ok=True)
-            self._write(CONFIG, config.to_toml())
+            with atomic_file(self.path / CONFIG) as handle:
+                handle.write(config.to_toml())
 
     def finish(self, run: Run) -> None:
         """Write `result.json`, which marks the run as finished."""
         write_json(self.path / RESULT, run.to_json())
-
-    def write_history(self, rows: list[dict[str, float | None]]) -> None:
-        """Replace the history, one JSON object per epoch."""
-        self._write(HISTORY, json.dumps(rows, indent=1))
-
-    def _write(self, name: str, text: str) -> None:
-        if not self.read_only:
-            with atomic_file(self.path / name) as handle:
-                handle.write(text)

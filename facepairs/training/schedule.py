@@ -7,7 +7,11 @@ number alone, so a resumed training continues exactly where its last epoch ended
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
 
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import Sampler, block_pairs
@@ -16,34 +20,44 @@ FINAL_RATE_SHARE = 0.01  # of the peak learning rate
 PLANNING_EPOCHS = 3  # recent epochs whose speed the plan assumes
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """The length of a training and its learning rate.
+@keras.saving.register_keras_serializable("facepairs")
+class PlannedRate(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """The learning rate of a training whose number of epochs is planned as it goes.
 
-    Attributes:
-        epochs: Number of epochs.
+    It rises over half an epoch, stays constant to the end of the first epoch and falls as a cosine
+    afterwards. The first epoch does not depend on the number of epochs, because `minutes` is
+    planned from that epoch's speed.
+
+    Args:
+        peak: The highest rate.
         steps_per_epoch: Steps between two validations.
-        peak: The highest learning rate.
+        epochs: Number of epochs that are planned.
     """
 
-    epochs: int
-    steps_per_epoch: int
-    peak: float
+    def __init__(self, peak: float, steps_per_epoch: int, epochs: int) -> None:
+        self.peak, self.steps_per_epoch = peak, steps_per_epoch
+        self._planned = keras.Variable(epochs, trainable=False, dtype="int32", name="epochs")
 
-    def learning_rate(self, step: int) -> float:
-        """Return the learning rate of a step, counted from 0.
+    def __call__(self, step: Any) -> Any:
+        step, epoch = ops.cast(step, "float32"), float(self.steps_per_epoch)
+        warming = ops.minimum(1.0, (step + 1) / max(1, self.steps_per_epoch // 2))
+        falling = ops.maximum(1.0, (ops.cast(self._planned, "float32") - 1) * epoch)
+        done = ops.clip((step - epoch) / falling, 0.0, 1.0)
+        cosine = 0.5 * (1 + ops.cos(math.pi * done))
+        cooled = FINAL_RATE_SHARE + (1 - FINAL_RATE_SHARE) * cosine
+        return self.peak * ops.where(step < epoch, warming, cooled)
 
-        It rises over half an epoch, stays constant to the end of the first epoch and falls as a
-        cosine afterwards. The first epoch does not depend on the number of epochs, because
-        `minutes` is planned from that epoch's speed: Keras's own schedules cannot do that.
-        """
-        warm_up_steps = max(1, self.steps_per_epoch // 2)
-        if step < self.steps_per_epoch:
-            return self.peak * min(1.0, (step + 1) / warm_up_steps)
-        falling_steps = (self.epochs - 1) * self.steps_per_epoch
-        done = (step - self.steps_per_epoch) / max(1, falling_steps)
-        cosine = 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
-        return self.peak * (FINAL_RATE_SHARE + (1 - FINAL_RATE_SHARE) * cosine)
+    @property
+    def epochs(self) -> int:
+        """Number of epochs that are planned."""
+        return int(np.asarray(self._planned))
+
+    def plan(self, epochs: int) -> None:
+        """Change the number of epochs."""
+        self._planned.assign(epochs)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"peak": self.peak, "steps_per_epoch": self.steps_per_epoch, "epochs": self.epochs}
 
 
 def plan_epochs(ends_s: list[float], left_s: float, max_epochs: int) -> int:

@@ -55,9 +55,8 @@ def train(
         config: The settings; None for the defaults.
         resume: Continue the run in `out` with its own settings. `config` may be given again, and
             may then change how long to train.
-        callbacks: Called as `keras.Model.fit` calls them. Their `model` has no layers; setting its
-            `stop_training` ends the training, as `keras.callbacks.EarlyStopping` does. The logs of
-            an epoch are `loss`, `val_auc`, `learning_rate`, `pairs_per_s` and `input_wait`.
+        callbacks: Keras callbacks, which `fit` calls after the training's own. The logs of an epoch
+            are `loss`, `val_auc`, `learning_rate`, `pairs_per_s`, `input_wait` and `seconds`.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
         store: Where images come from: decoded anew in each batch (`files`), all of them once
             (`memory`), or `auto`: `memory` if they fit.
@@ -94,9 +93,9 @@ def train(
     if few := describe_few_people(split):
         console.log(f"warning: {few}")
     with console.waiting("starting TensorFlow"):
-        from facepairs.training.train_people import train_people
+        from facepairs.training.fit import fit_people
 
-    return train_people(
+    return fit_people(
         index,
         plan,
         split,

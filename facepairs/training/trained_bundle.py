@@ -20,38 +20,44 @@ from facepairs.fisher.fit import fit_cohort
 from facepairs.fisher.network import FisherNetwork
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
+from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
+from facepairs.training.checkpoints import Progress
+from facepairs.training.inputs.data import TrainingData
 from facepairs.training.run_folder import BUNDLE
-from facepairs.training.training import Training
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
 
 
-def write_trained_bundle(training: Training, source: Store) -> Bundle:
-    """Export the weights of the kept epoch, calibrate the network and write RUN/bundle.
+def write_trained_bundle(
+    data: TrainingData, network: Network, progress: Progress, source: Store, out: Path
+) -> Bundle:
+    """Export a network, calibrate it and write OUT/bundle.
 
     Args:
-        training: The finished training.
+        data: The settings, people and images.
+        network: The network with the weights of the epoch that is kept.
+        progress: How it was trained.
         source: What it was fed from: images, or the features of a frozen backbone.
+        out: The run folder.
 
     Raises:
         NotEnough: The calibration pairs do not suffice.
         BadBundle: There is something else than a bundle.
         BadData: The bundle cannot be written.
     """
-    assert training.kept is not None
-    kept = training.kept.epoch
+    assert progress.kept is not None
+    kept = progress.kept.epoch
     console.log(f"exporting epoch {kept}" if kept else "exporting the start")
     return_freed_memory()  # what training held
-    data, network = training.data, training.network_for_export()
     if isinstance(network, FisherNetwork) and isinstance(source, MemoryStore):
         fit_cohort(network, source, data.index.first[data.split.training], data.config.seed)
     round_weights(network.head)
     model = network.inference_model()
-    onnx, parity = export_onnx(model, network.output)
+    onnx, parity = export_onnx(model, network.export_output)
     manifest: dict[str, Any] = {
         "kind": network.kind,
         "model": network.name,
@@ -59,47 +65,46 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
         "alignment": data.plan.alignment,
         "network": {
             "file": NETWORK,
-            "inputs": list(network.inputs),
-            "output": network.output,
+            "inputs": list(network.export_inputs),
+            "output": network.export_output,
             "image_px": network.image_px,
             "parity_with_keras": parity,
         },
-        "training": _record(training),
+        "training": _record(data, progress),
     }
     return_freed_memory()  # what the export held
     with tempfile.TemporaryDirectory() as folder:
         draft = write_bundle(Path(folder, "draft"), manifest, {NETWORK: onnx}, NOBODY)
-        fitted = _calibrate(draft, training)
+        fitted = _calibrate(draft, data)
     files = {NETWORK: onnx, MODEL: keras_bytes(model)}
-    out = training.run.path / BUNDLE
-    return write_bundle(out, manifest, files, _identities(training), fitted)
+    return write_bundle(out / BUNDLE, manifest, files, _identities(data, progress), fitted)
 
 
-def _calibrate(bundle: Bundle, training: Training) -> Measured:
+def _calibrate(bundle: Bundle, data: TrainingData) -> Measured:
     """Fit calibration and thresholds to pairs of people who are not trained on."""
-    index, pairs = training.data.index, training.data.calibration_pairs()
+    index, pairs = data.index, data.calibration_pairs()
     if bundle.kind == "embedding":
         pairs = add_impostors(index, pairs)
     faces = FittingFaces()
-    if bundle.aligned and not training.data.config.lists:  # the faces that it was trained on
+    if bundle.aligned and not data.config.lists:  # the faces that it was trained on
         faces = fitting_faces(index, count_faces(index, pairs.images()))
     scored = score_pairs(Verifier(bundle), index, pairs, faces=faces)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 
-def _record(training: Training) -> dict[str, Any]:
+def _record(data: TrainingData, progress: Progress) -> dict[str, Any]:
     """Return what the manifest tells of the training."""
-    data, kept, initial = training.data, training.kept, training.position.initial
+    kept, initial = progress.kept, progress.origin.initial
     assert kept is not None
     record = {
         "protocol": data.config.protocol,
         "seed": data.config.seed,
         "people": len(data.split.training),
         "images": len(data.images),
-        "pairs": training.epochs_done * data.steps_per_epoch * data.config.batch_size,
-        "epochs": training.epochs_done,
+        "pairs": progress.epochs_done * data.steps_per_epoch * data.config.batch_size,
+        "epochs": progress.epochs_done,
         "epoch": kept.epoch,
-        "seconds": round(training.seconds, 1),
+        "seconds": round(progress.seconds, 1),
         "val_auc": kept.val_auc,
         "val_people": len(data.split.validation),
         "config": data.config.portable(),
@@ -110,9 +115,9 @@ def _record(training: Training) -> dict[str, Any]:
     return record
 
 
-def _identities(training: Training) -> Identities:
+def _identities(data: TrainingData, progress: Progress) -> Identities:
     """Return the people who influenced the weights or the calibration."""
-    data, initial = training.data, training.position.initial
+    initial = progress.origin.initial
     trained, calibrating = (
         [data.index.people[int(person)] for person in part]
         for part in (data.split.fitted, data.split.calibration)

@@ -109,7 +109,7 @@ def make_networks(crops: npt.NDArray[np.uint8]) -> tuple[dict[str, bytes], float
     recipe = RECIPES["resnet"]
     network = build_network("resnet", recipe.crop_px, recipe.image_size, recipe.augment)
     network.head.set_weights(dlib_weights(read_weights()))
-    whole, parity = export_onnx(network.inference_model(), network.output)
+    whole, parity = export_onnx(network.inference_model(), network.export_output)
     round_weights(network.head)
     keras_file = keras_bytes(network.inference_model())
     return {NETWORK: to_eight_bits(whole, crops), MODEL: keras_file}, parity

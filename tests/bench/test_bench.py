@@ -278,10 +278,7 @@ def test_the_conclusion_compares_our_stores_and_says_what_a_step_takes() -> None
     assert conclusion(to_json(nothing, "")) == []
 
 
-def test_training_steps_are_measured_by_the_loop(
-    spec: Spec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stores, "WARM_UP_STEPS", 1)
+def test_training_steps_are_measured_by_fit(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "STEPS", 2)
     job = Job(changed(replace(spec, name="files"), batch_size=2))
     result = stores.measure_steps(job)

@@ -12,7 +12,7 @@ from processes.command_line import Result, in_process
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig, BadData
-from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
+from facepairs.training.inputs.pair_cache import cache_named, open_training_cache
 from facepairs.training.inputs.people import prepare
 
 FILES = {"manifest.json", "pairs-00000-of-00001.tfrecord"}
@@ -95,12 +95,12 @@ def test_damage_is_named_while_training(photos, tmp_path, settings):
     build(photos, out, "--config", settings)
     store = opened(photos, out, load_config(settings))
     with pytest.raises(BadConfig):
-        next(cached_batches(store, 64, 1))
+        store.batches(64, 1)
     shard = out / "pairs-00000-of-00001.tfrecord"
     data = shard.read_bytes()
     shard.write_bytes(data[:500] + bytes([data[500] ^ 1]) + data[501:])
-    with pytest.raises(BadData):
-        list(islice(cached_batches(store, 8, 1), 8))
+    with pytest.raises(BadData, match=str(out)), cache_named(store):
+        list(islice(store.batches(8, 1), 8))
 
 
 def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from processes import ctrl_c
-from processes.checkpoints import saved_arrays
+from processes.checkpoints import history, saved_arrays
 from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
@@ -17,16 +17,16 @@ pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 def test_training_leaves_a_whole_run_folder(run):
     out, report, messages = run
     assert {p.name for p in out.iterdir()} == {
-        "bundle", "checkpoints", "config.toml", "history.json", "result.json",
+        "bundle", "checkpoints", "config.toml", "history.csv", "result.json",
         "tensorboard",
     }  # fmt: skip
     assert report["epochs"] == 2
     assert report["bundle"] == str(out / "bundle")
     assert sum(report["people"].values()) == 24
     assert "epoch 2/2" in messages
-    history = json.loads((out / "history.json").read_text())
-    assert [row["epoch"] for row in history] == [1, 2]
-    assert all(0 <= row["val_auc"] <= 1 and row["pairs_per_s"] > 0 for row in history)
+    rows = history(out)
+    assert [row["epoch"] for row in rows] == [1, 2]
+    assert all(0 <= row["val_auc"] <= 1 and row["pairs_per_s"] > 0 for row in rows)
     names = "MODEL_CARD.md identities.json manifest.json measured.json model.keras network.onnx"
     assert {p.name for p in (out / "bundle").iterdir()} == set(names.split())
 

@@ -33,7 +33,7 @@ def store(faces):
 
 
 def fitted(store, images):
-    network = FisherNetwork.build(96, 96, members=("face",), cohort=0)
+    network = FisherNetwork.create(96, 96, members=("face",), cohort=0)
     fit_mixture(network, store, images, seed=0)
     return network
 
@@ -103,7 +103,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 @pytest.fixture(scope="module")
 def several(store):
     """A network of two members with a cohort of five, and the features of all images."""
-    network = FisherNetwork.build(96, 96, members=("face", "eyes"), cohort=5)
+    network = FisherNetwork.create(96, 96, members=("face", "eyes"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
     features = precompute(network, store, 48)
     start_projection(network, features, np.arange(36), seed=0)

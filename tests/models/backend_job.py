@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import facepairs
-from facepairs.models.losses import COMPILED
+from facepairs.models.losses import LOSSES as OBJECTIVES
 
 LOSSES = {
     "difference": keras.losses.BinaryCrossentropy(from_logits=True),
@@ -37,7 +37,7 @@ def main(folder: Path) -> dict[str, list]:
         model.compile(keras.optimizers.SGD(0.1), loss=loss)
         cost = model.train_on_batch(sides, genuine)
         figures[name] = [outputs, cost, model.predict_on_batch(sides)]
-    for objective in COMPILED:
+    for objective in OBJECTIVES:
         figures[objective] = [facepairs.EmbeddingLoss(objective)(genuine, outputs)]
     return {name: [np.asarray(part).tolist() for part in parts] for name, parts in figures.items()}
 

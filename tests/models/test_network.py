@@ -4,10 +4,13 @@ import keras
 import numpy as np
 import pytest
 
+from facepairs.evaluation.metrics.curves import auc
 from facepairs.fisher.network import FisherNetwork
 from facepairs.models.augment import RandomFace
 from facepairs.models.build import build_network
-from facepairs.models.replicas import StepRandom
+from facepairs.models.losses import EmbeddingLoss
+from facepairs.models.metrics import pair_scores
+from facepairs.models.network import EmbeddingNetwork
 
 
 def images(count, px, seed=0):
@@ -19,8 +22,8 @@ def images(count, px, seed=0):
 def test_scores_are_symmetric_at_any_size(name, crop, px):
     network = build_network(name, crop, px, augment=1.0)
     left, right = images(3, crop, 1), images(3, crop, 2)
-    forth = np.asarray(network.scores(np.concatenate([left, right])))
-    back = np.asarray(network.scores(np.concatenate([right, left])))
+    forth = np.asarray(pair_scores(network((left, right))))
+    back = np.asarray(pair_scores(network((right, left))))
     assert forth.shape == (3,)
     if network.kind == "pair":
         assert np.array_equal(forth, back)
@@ -42,10 +45,10 @@ def test_the_difference_network_has_the_articles_layers():
 def test_the_difference_network_ignores_mirroring_and_light():
     network = build_network("difference", 112, 64, augment=0.0)
     left, right = images(4, 112, 1) // 2, images(4, 112, 2) // 2
-    scores = np.asarray(network.scores(np.concatenate([left, right])))
-    mirrored = np.asarray(network.scores(np.concatenate([left, right[:, :, ::-1]])))
+    scores = np.asarray(network((left, right)))
+    mirrored = np.asarray(network((left, right[:, :, ::-1])))
     assert mirrored == pytest.approx(scores, abs=1e-5)
-    brighter = np.asarray(network.scores(np.concatenate([left + 90, right])))
+    brighter = np.asarray(network((left + 90, right)))
     assert brighter == pytest.approx(scores, abs=0.01 * float(np.ptp(scores)) + 1e-4)
 
 
@@ -55,7 +58,7 @@ def test_the_difference_network_ignores_mirroring_and_light():
 )
 def test_a_face_and_its_mirror_image_have_the_same_embedding_of_length_one(name, crop, px, wide):
     fisher = name == "fisher"
-    network = FisherNetwork.build(crop, px) if fisher else build_network(name, crop, px, 0.0)
+    network = FisherNetwork.create(crop, px) if fisher else build_network(name, crop, px, 0.0)
     model, crops = network.inference_model(), images(2, crop)
     rows = np.asarray(model(crops))
     assert rows.shape == (2, wide)
@@ -63,18 +66,19 @@ def test_a_face_and_its_mirror_image_have_the_same_embedding_of_length_one(name,
     assert np.asarray(model(crops[:, :, ::-1])) == pytest.approx(rows, abs=1e-4)
 
 
-def augment(layer, pixels, step):
-    return np.asarray(layer(pixels, random=StepRandom(7, step)))
+def augment(layer, pixels, state=3):
+    layer.seed_generator.state.assign([7, state])
+    return np.asarray(layer(pixels, training=True))
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0, 2.0])
-def test_augmentation_is_a_function_of_seed_and_step(strength):
+def test_augmentation_is_a_function_of_its_seed_s_state(strength):
     pixels = images(6, 64).astype("float32") / 255
     layer = RandomFace(strength)
-    first = augment(layer, pixels, 3)
-    assert np.array_equal(first, augment(layer, pixels, 3))
+    first = augment(layer, pixels)
+    assert np.array_equal(first, augment(layer, pixels))
     assert not np.array_equal(first, augment(layer, pixels, 4))
-    assert np.array_equal(first, augment(RandomFace(strength), pixels, 3))
+    assert np.array_equal(first, augment(RandomFace(strength), pixels))
     assert first.min() >= 0
     assert first.max() <= 1
 
@@ -82,13 +86,44 @@ def test_augmentation_is_a_function_of_seed_and_step(strength):
 def test_images_are_augmented_independently_and_not_at_inference():
     one = images(1, 64).astype("float32") / 255
     layer = RandomFace(1.0)
-    many = augment(layer, np.repeat(one, 16, axis=0), 0)
+    many = augment(layer, np.repeat(one, 16, axis=0))
     assert len({image.tobytes() for image in many}) == 16
     assert np.array_equal(np.asarray(layer(one)), one)
 
 
 def test_strength_zero_only_mirrors():
     one = images(1, 64).astype("float32") / 255
-    many = augment(RandomFace(0.0), np.repeat(one, 32, axis=0), 0)
+    many = augment(RandomFace(0.0), np.repeat(one, 32, axis=0))
     kinds = {image.tobytes() for image in many}
     assert kinds == {one[0].tobytes(), np.ascontiguousarray(one[0, :, ::-1]).tobytes()}
+
+
+def test_every_random_layer_draws_by_seed_and_step():
+    dropout = keras.layers.Dropout(0.5)
+    built = build_network("siamese", 64, 64, augment=1.0)
+    augment = keras.Sequential([RandomFace(1.0), dropout])
+    network = EmbeddingNetwork("own", 64, 64, built.prepare, augment, built.head)
+    network.compile(keras.optimizers.SGD(0.0), EmbeddingLoss())
+    sides, genuine = (images(3, 64, 1), images(3, 64, 2)), np.ones(3, np.float32)
+
+    def loss(seed, step):
+        network.seed = seed
+        network.make_train_function(force=True)
+        network.reset_metrics()
+        network.optimizer.iterations.assign(step)
+        return float(network.train_on_batch(sides, genuine))
+
+    assert loss(5, 9) == loss(5, 9)
+    assert len({loss(5, 9), loss(5, 10), loss(6, 9)}) == 3
+
+
+def test_training_logs_the_loss_and_validation_the_auc_of_all_pairs():
+    network = build_network("difference", 64, 64, augment=0.0)
+    network.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
+    left, right = images(40, 64, 1), images(40, 64, 2)
+    genuine = np.random.default_rng(3).integers(0, 2, 40).astype(np.float32)
+    found = network.fit((left, right), genuine, batch_size=20, verbose=0).history
+    assert set(found) == {"loss"}
+    figures = network.evaluate((left, right), genuine, batch_size=16, verbose=0, return_dict=True)
+    scores = np.asarray(network((left, right)), np.float64).reshape(-1)
+    assert figures == {"auc": pytest.approx(auc(genuine > 0, scores), abs=1e-6)}

@@ -10,7 +10,6 @@ changed by more than 2 %, or if it has more open files.
 
 import argparse
 import contextlib
-import json
 import statistics
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import time
 from pathlib import Path
 
 import psutil
+from processes.checkpoints import history
 from processes.command_line import command
 
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -55,7 +55,7 @@ def train(place: Path, store: str, config: Path, epochs: int) -> list[Sample]:
     while child.poll() is None:
         time.sleep(1)
         with contextlib.suppress(psutil.Error, FileNotFoundError):
-            if len(json.loads((out / "history.json").read_text())) < epochs:
+            if 0 < len(history(out)) < epochs:
                 # Without the pages of libraries, which another process may share for a while.
                 own = sum(one.anonymous for one in child.memory_maps())
                 samples.append((own / 1e6, child.num_fds()))

@@ -50,8 +50,8 @@ def warm_up() -> None:
     import facepairs.cli.main
     import facepairs.evaluation.calibrate
     import facepairs.training.export
+    import facepairs.training.fit
     import facepairs.training.inputs.pair_cache
-    import facepairs.training.train_people
     import facepairs.verification.score_list  # noqa: F401
 
 

@@ -154,7 +154,7 @@ def keras_bundle(out, name, other_weights=False):
     network = build_network(name, 112, 64, augment=0.0)
     round_weights(network.head)
     model = network.inference_model()
-    onnx, _ = export_onnx(model, network.output)
+    onnx, _ = export_onnx(model, network.export_output)
     if other_weights:
         network.head.set_weights([w + 0.05 for w in network.head.get_weights()])
     bundle = tiny_bundle(out, network.kind)

@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from facepairs.training.loop import EpochBoard
+from facepairs.training.callbacks import EpochBoard
 
 
 def run_step(board: keras.callbacks.TensorBoard) -> None:

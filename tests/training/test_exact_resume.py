@@ -3,7 +3,6 @@
 `tests/stress/kill.py` stops trainings and cross-validations at random moments.
 """
 
-import json
 import signal
 import subprocess
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from drawn.view2 import write_lists
-from processes.checkpoints import saved_digest
+from processes.checkpoints import history, saved_digest
 from processes.command_line import command, in_process
 
 from facepairs.bundles.bundle import Bundle
@@ -42,9 +41,7 @@ def stop_after_first_epoch(words: tuple[object, ...], run: Path, how: signal.Sig
 
 def epochs(run: Path) -> list[int]:
     """The finished epochs of a run; a start from a bundle is none."""
-    history = run / "history.json"
-    rows = json.loads(history.read_text()) if history.exists() else []
-    return [row["epoch"] for row in rows if row["epoch"]]
+    return [int(row["epoch"]) for row in history(run) if row["epoch"]]
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from facepairs.data.sampler import PairSampler
-from facepairs.training.schedule import Schedule, plan_epochs, training_blocks
+from facepairs.training.schedule import PlannedRate, plan_epochs, training_blocks
 
 STEPS, BATCH = 20, 100  # an epoch is two blocks, one cut short
 
@@ -26,12 +26,21 @@ def test_pairs_do_not_depend_on_the_first_epoch(start):
 
 
 def test_learning_rate_of_the_first_epoch_does_not_depend_on_the_number_of_epochs():
-    short, long = Schedule(2, 100, 1e-3), Schedule(50, 100, 1e-3)
-    rates = [[s.learning_rate(step) for step in range(100)] for s in (short, long)]
+    short, long = PlannedRate(1e-3, 100, 2), PlannedRate(1e-3, 100, 50)
+    rates = [[float(rate(step)) for step in range(100)] for rate in (short, long)]
     assert rates[0] == rates[1]
+    assert rates[0][0] == pytest.approx(1e-3 / 50)
     assert rates[0][0] < rates[0][49] == pytest.approx(1e-3)
-    assert long.learning_rate(4999) < 2e-5
-    assert long.learning_rate(100) > long.learning_rate(2500) > long.learning_rate(4999)
+    assert 1e-5 <= float(long(4999)) < 1.1e-5
+    assert float(long(100)) > float(long(2500)) > float(long(4999))
+
+
+def test_the_learning_rate_follows_a_new_plan():
+    rate, other = PlannedRate(1e-3, 100, 2), PlannedRate(1e-3, 100, 9)
+    rate.plan(9)
+    assert rate.epochs == 9
+    assert [float(rate(step)) for step in (150, 880)] == [float(other(s)) for s in (150, 880)]
+    assert PlannedRate.from_config(rate.get_config()).get_config() == rate.get_config()
 
 
 def test_epochs_are_planned_at_the_speed_of_the_last_three():

@@ -16,6 +16,7 @@ from typing import Any
 
 import keras
 
+from facepairs.errors import BadConfig
 from facepairs.support.validation import shorten
 
 MEMBERS = frozenset(("metadata.json", "config.json", "model.weights.h5"))
@@ -51,6 +52,22 @@ def keras_bytes(model: keras.Model) -> bytes:
             for name in plain.namelist():
                 small.writestr(name, plain.read(name), zipfile.ZIP_DEFLATED, 6)
     return packed.getvalue()
+
+
+def check_exportable(model: keras.Model) -> None:
+    """Check before a training that its bundle could be loaded again.
+
+    Raises:
+        BadConfig: The model has a layer that `check_keras_file` refuses.
+    """
+    try:
+        for part in _parts(json.loads(model.to_json())):
+            _check_part(part)
+    except ValueError as error:
+        raise BadConfig(
+            f"the model cannot be exported: {error}; add the layer's class to LAYERS, or your own "
+            f"to OURS, in {Path(__file__).name}"
+        ) from None
 
 
 def check_keras_file(data: bytes) -> None:

@@ -110,8 +110,8 @@ class RecordStore:
             shuffle_seed: None for the order of the shards; otherwise every pass has another order,
                 a function of the seed and the pass.
             start_step: How many batches to skip without decoding them; a tensor is int64.
-            pair_range: The pairs [begin, end) of each batch whose images are loaded, as in
-                `make_dataset`.
+            pair_range: The pairs [begin, end) of each batch that are read, for workers that share
+                every batch; None for all.
 
         Returns:
             The dataset. While iterating, it raises `tf.errors.FailedPreconditionError` if a pass
@@ -162,14 +162,17 @@ class RecordStore:
 
     def _decoder(self, batch_size: int, begin: int, end: int) -> Callable[[tf.Tensor], Batch]:
         """Return a function from serialised records, string[B], to a batch; see `batches`."""
-        label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
-        sides = {side: tf.io.FixedLenFeature([], tf.string) for side in ("left", "right")}
+        features = {
+            "left": tf.io.FixedLenFeature([], tf.string),
+            "right": tf.io.FixedLenFeature([], tf.string),
+            "genuine": tf.io.FixedLenFeature([], tf.int64),
+        }
         count, side_px = 2 * (end - begin), self.manifest.crop_px
         is_raw, is_whole = self.manifest.encoding == "raw", end - begin == batch_size
 
         def decode(records: tf.Tensor) -> Batch:
             part = records if is_whole else records[begin:end]  # a slice copies the images
-            own = tf.io.parse_example(part, {**sides, **label})
+            own = tf.io.parse_example(part, features)
             crops = tf.ensure_shape(tf.concat([own["left"], own["right"]], axis=0), [count])
             if is_raw:
                 pixels = tf.io.decode_raw(crops, tf.uint8, fixed_length=3 * side_px**2)
@@ -177,7 +180,6 @@ class RecordStore:
             else:
                 images = decode_jpegs(crops, side_px)
             left, right = tf.split(images, 2)
-            whole = own if is_whole else tf.io.parse_example(records, label)
-            return (left, right), tf.cast(whole["genuine"], tf.float32)
+            return (left, right), tf.cast(own["genuine"], tf.float32)
 
         return decode

@@ -6,13 +6,14 @@ decides where the images come from.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import psutil
+import tensorflow as tf
 
 from facepairs import choices
 from facepairs.config import TrainConfig
@@ -27,14 +28,15 @@ from facepairs.data.sampler import (
 )
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop import CropPlan
-from facepairs.pipeline.dataset import Batch, Store, make_dataset
+from facepairs.pipeline.dataset import Store, clocked, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support import console
-from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
-from facepairs.training.schedule import training_blocks
+from facepairs.training.distribution import Workers
+from facepairs.training.inputs.pair_cache import open_training_cache
+from facepairs.training.schedule import epoch_blocks, training_blocks
 
 CALIBRATION_PAIRS = 4_000  # half of them genuine
 MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
@@ -123,28 +125,64 @@ class TrainingData:
             return DistinctPeopleSampler(first, people, seed, size, recipe.several_share)
         return PairSampler(first, people, seed)
 
-    def batches(
-        self, source: Store, first_epoch: int, pair_range: tuple[int, int] | None
-    ) -> Iterator[Batch]:
+    def training_dataset(
+        self, source: Store, first_epoch: int, workers: Workers, waited_s: tf.Variable
+    ) -> tf.data.Dataset:
         """Return the training batches from an epoch on, without end.
 
         Args:
             source: What the model is fed from.
             first_epoch: The first epoch, from 0.
-            pair_range: The [begin, end) range of each batch that this worker reads; None for all.
+            workers: Share every batch; a worker gets its part, a batch for each of its replicas.
+            waited_s: Sums the seconds that the training waits for batches.
         """
         size, steps, seed = self.config.batch_size, self.steps_per_epoch, self.config.seed
-        if self.cache:
-            return cached_batches(self.cache, size, seed, first_epoch * steps, pair_range)
-        sampler = self.sampler()
-        return iter(
-            make_dataset(
-                source,
-                lambda: training_blocks(sampler, size, steps, first_epoch),
-                size,
-                pair_range,
-            )
+        own, replica_batch = size // workers.workers, size // workers.replicas
+        sampler = None if self.cache else self.sampler()
+
+        def blocks() -> Iterator[PairList]:
+            assert sampler is not None
+            for block in training_blocks(sampler, size, steps, first_epoch):
+                yield workers.own_pairs(block, size)
+
+        def dataset() -> tf.data.Dataset:
+            if self.cache:
+                part = (workers.worker * own, (workers.worker + 1) * own)
+                batches = self.cache.batches(size, seed, first_epoch * steps, part)
+                batches = batches if own == replica_batch else batches.rebatch(replica_batch, True)
+            else:
+                batches = make_dataset(source, blocks, replica_batch)
+            return clocked(batches, waited_s)
+
+        return workers.distribute(dataset)
+
+    def first_batch(self, epoch: Callable[[], int]) -> tf.data.Dataset:
+        """Return a dataset of one batch of images: the first of the epoch that `epoch` returns."""
+        size, steps, seed, cache = (
+            self.config.batch_size,
+            self.steps_per_epoch,
+            self.config.seed,
+            self.cache,
         )
+        if cache is None:
+            blocks = lambda: epoch_blocks(self.sampler(), size, 1, epoch())  # noqa: E731
+            return make_dataset(self.store, blocks, size)
+        first_step = tf.data.Dataset.from_generator(
+            lambda: iter([epoch() * steps]), output_signature=tf.TensorSpec([], tf.int64)
+        )
+        return first_step.flat_map(
+            no_autograph(lambda step: cache.batches(size, seed, step).take(1))
+        )
+
+    def validation_dataset(self, source: Store) -> tf.data.Dataset:
+        """Return the batches of `validation_pairs`; several workers score all of them."""
+        pairs = self.validation_pairs()
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+        size = self.config.batch_size
+        counted = tf.data.experimental.assert_cardinality(-(-len(pairs) // size))
+        batches = make_dataset(source, lambda: iter([pairs]), size)
+        return batches.apply(counted).with_options(options)
 
 
 def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:

@@ -1,5 +1,6 @@
 """The TFRecord cache of training pairs: build it for a training, and open it when it fits one."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
 from facepairs.faces.inspection import PhotoTable
 from facepairs.images.crop import CropPlan
-from facepairs.pipeline.dataset import Batch
+from facepairs.pipeline.files import READING_ERRORS
 from facepairs.pipeline.records.build import (
     CachePlan,
     build_cache,
@@ -132,30 +133,18 @@ def open_training_cache(
     return store
 
 
-def cached_batches(
-    store: RecordStore,
-    batch_size: int,
-    seed: int,
-    start_step: int = 0,
-    pair_range: tuple[int, int] | None = None,
-) -> Iterator[Batch]:
-    """Yield the batches of a training without end; every pass is in a new order.
-
-    Args:
-        store: The cache.
-        batch_size: Pairs per batch.
-        seed: Seed of the order.
-        start_step: First step.
-        pair_range: The [begin, end) range of each batch whose images are read, as in
-            `make_dataset`; None for all.
+@contextlib.contextmanager
+def cache_named(store: RecordStore | None) -> Iterator[None]:
+    """Raise BadData that names the cache where TensorFlow finds it damaged.
 
     Raises:
-        BadData: The cache is damaged.
-        BadConfig: A batch is larger than the cache.
+        BadData: The cache has changed, or is damaged.
     """
     try:
-        yield from store.batches(batch_size, seed, start_step=start_step, pair_range=pair_range)
-    except tf.errors.OpError as error:
+        yield
+    except (*READING_ERRORS, tf.errors.DataLossError) as error:
+        if store is None:
+            raise
         problem = (error.message or type(error).__name__).splitlines()[0]
         place = store.find_damage() or store.folder
         raise BadData(

@@ -36,7 +36,6 @@ from facepairs.evaluation.summary import Summary
 from facepairs.faces.inspection import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.training.loop import stop_on_signal
 from facepairs.training.run_folder import (
     BUNDLE,
     Run,
@@ -44,6 +43,7 @@ from facepairs.training.run_folder import (
     check_place,
     settings_of_run,
 )
+from facepairs.training.stop import stop_on_signal
 from facepairs.training.view2.protocol import View2, check_unknown, prepare_view2
 from facepairs.verification.provenance import Provenance, provenance_of
 from facepairs.verification.verifier import Verifier
@@ -184,13 +184,13 @@ def run_fold(
     with console.waiting("starting TensorFlow"):
         import keras
 
-        from facepairs.training.train_people import train_people
+        from facepairs.training.fit import fit_people
     # One network per fold in one process looks to TensorFlow like needless tracing, so it warns.
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
     gc.collect()  # … and so would their features, which are in reference cycles
     crops = photos.crop_plan(config.recipe.crop_spec, config.align)
-    run = train_people(view.index, crops, split, config, folder)
+    run = fit_people(view.index, crops, split, config, folder)
     if run.interrupted:
         return None
     bundle = Bundle.open(run.bundle)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes.checkpoints import history
 from processes.command_line import in_process
 
 pytestmark = pytest.mark.usefixtures("few_validation_pairs")
@@ -39,7 +40,7 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
     report = json.loads((out / "result.json").read_text())
     assert report["wall_seconds"] > report["seconds"] > 0
     assert report["people"]["validation"] == report["val_people"] == 0
-    start, *_, last = json.loads((out / "history.json").read_text())
+    start, *_, last = history(out)
     assert (start["epoch"], last["epoch"]) == (0, 2)
     kept = max(start, last, key=lambda row: row["val_auc"])
     assert (report["epochs"], report["epoch"]) == (2, kept["epoch"])
@@ -65,9 +66,9 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
     more = ("--resume", "--epochs", 3, "--json")
     done = in_process("train", many_faces, "--out", run, *more, check=0)
     assert json.loads(done.stdout)["epochs"] == 3
-    rows = json.loads((run / "history.json").read_text())
+    rows = history(run)
     assert [row["epoch"] for row in rows] == [0, 1, 2, 3]
-    assert rows[:3] == json.loads((finished[0] / "history.json").read_text())
+    assert rows[:3] == history(finished[0])
 
 
 REFUSED = [  # by what the message names

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from processes import workers
+from processes.checkpoints import history
 from processes.command_line import command, facepairs, in_process
 
 from facepairs.support.lock import held
@@ -72,8 +73,7 @@ def endless(tmp_path_factory):
 
 def epochs_of(out):
     """Return how many epochs a run has saved."""
-    history = out / "history.json"
-    return len(json.loads(history.read_text())) if history.exists() else 0
+    return len(history(out))
 
 
 def wait_for(condition, started, seconds=240):
@@ -171,7 +171,7 @@ def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, mo
     facepairs("train", faces, "--out", tmp_path / "one", *words, check=0)
     started = workers.train(faces, "--out", tmp_path / "two", *words)
     assert [code for code, *_ in workers.finish(started)] == [0, 0]
-    one, two = (json.loads((tmp_path / run / "history.json").read_text()) for run in ("one", "two"))
+    one, two = (history(tmp_path / run) for run in ("one", "two"))
     for name in ("loss", "val_auc"):
         assert two[-1][name] == pytest.approx(one[-1][name], rel=1e-3), name
 

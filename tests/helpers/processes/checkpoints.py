@@ -5,24 +5,35 @@ import subprocess
 import sys
 from pathlib import Path
 
-STATE = "position"  # holds times
-COUNTER = "save_counter"
-
 
 def saved_arrays(run: Path) -> dict[str, bytes]:
-    """Return the content of the weights and the optimizer that a run has saved, by name."""
-    import tensorflow as tf
+    """Return the weights and the optimizer's state after the last saved epoch, by name."""
+    import h5py
 
-    reader = tf.train.load_checkpoint(str(run / "checkpoints"))
-    names = (name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name)
-    wanted = [name for name in names if not name.startswith((STATE, COUNTER))]
-    return {name: reader.get_tensor(name).tobytes() for name in sorted(wanted)}
+    arrays: dict[str, bytes] = {}
+
+    def add(name: str, item: object) -> None:
+        if isinstance(item, h5py.Dataset):
+            arrays[name] = item[()].tobytes()
+
+    with h5py.File(max((run / "checkpoints").glob("epoch-*"))) as file:
+        file.visititems(add)
+    return dict(sorted(arrays.items()))
 
 
 def saved_digest(run: Path) -> str:
-    """Return the SHA-256 over the arrays; in a process of its own, without TensorFlow in this."""
+    """Return the SHA-256 over the arrays; in a process of its own."""
     words = [sys.executable, __file__, str(run)]
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def history(run: Path) -> list[dict[str, float | None]]:
+    """Return the rows of a run's history; none before the first epoch."""
+    from msgspec.structs import asdict
+
+    from facepairs.training.checkpoints import read_history
+
+    return [asdict(row) for row in read_history(run / "history.csv")]
 
 
 if __name__ == "__main__":

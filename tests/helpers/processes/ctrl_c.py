@@ -5,18 +5,18 @@ import signal
 
 import pytest
 
-from facepairs.training.loop import ProgressReport
+from facepairs.training.callbacks import Pace
 
 
-def press_after(patch: pytest.MonkeyPatch, steps: int) -> None:
-    """Press Ctrl-C after a number of steps."""
-    ended, done = ProgressReport.on_train_batch_end, 0
+def press_after(patch: pytest.MonkeyPatch, steps: int, times: int = 1) -> None:
+    """Press Ctrl-C after a number of steps, and again after each of the following."""
+    ended, done = Pace.on_train_batch_end, 0
 
     def end(self, batch, logs=None):
         nonlocal done
         ended(self, batch, logs)
         done += 1
-        if done == steps:
+        if steps <= done < steps + times:
             os.kill(os.getpid(), signal.SIGINT)
 
-    patch.setattr(ProgressReport, "on_train_batch_end", end)
+    patch.setattr(Pace, "on_train_batch_end", end)

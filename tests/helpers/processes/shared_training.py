@@ -1,87 +1,45 @@
-"""Train briefly on drawn faces with one device, several, or workers; save weights and losses.
+"""Train briefly on drawn faces with two devices or workers; save each worker's weights and losses.
 
-    python shared_training.py FACES OUT DEVICES MODEL:LOSS …
+    python shared_training.py FACES OUT MODEL
 
-DEVICES logical CPUs share the training, or the workers of TF_CONFIG if it is set. Uses plain
-gradient descent: unlike Adam it does not amplify differences in rounding.
+The workers of TF_CONFIG share the training, or else two logical CPUs do.
 """
 
 import sys
+from pathlib import Path
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from facepairs.data.index import FaceIndex
-from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
-from facepairs.faces.inspection import inspect_photos
-from facepairs.images.crop import CropSpec
-from facepairs.models.build import build_network
-from facepairs.models.replicas import synchronise_batch_norms
-from facepairs.pipeline.dataset import make_dataset
-from facepairs.pipeline.memory import MemoryStore
+from facepairs.config import TrainConfig
+from facepairs.training.callbacks import StopTogether
 from facepairs.training.cluster import read_cluster
-from facepairs.training.distributed import DistributedContext, connect_devices
-from facepairs.training.loop import run_epoch
-from facepairs.training.schedule import Schedule, training_blocks
-from facepairs.training.step import TrainStep
+from facepairs.training.fit import fit_people
+from facepairs.training.inputs import data
+from facepairs.training.inputs.people import prepare
 
-BATCH, STEPS, EPOCHS = 10, 3, 2
-SEED = 4  # of pairs and augmentation; with seed 3 the loss hardly falls, and rounding matters more
-
-
-def train(
-    context: DistributedContext, index: FaceIndex, store: MemoryStore, model: str, loss: str
-) -> dict:
-    everyone = np.arange(len(index.people))
-    keras.utils.set_random_seed(0)
-    with context.scope():
-        network = build_network(model, 64, 64, 1.0, loss=loss)
-    if context.strategy:
-        synchronise_batch_norms(network.head)
-    with context.scope():
-        optimizer = keras.optimizers.SGD()
-        optimizer.build(network.trainable_variables)
-    step = TrainStep(network, SEED, optimizer, context)
-    start = {f"start-v{i:02d}": np.asarray(v) for i, v in enumerate(network.variables)}
-    sampler = (
-        DistinctPeopleSampler(index.first, everyone, SEED, BATCH)
-        if network.kind == "embedding"
-        else PairSampler(index.first, everyone, SEED)
-    )
-    batches = iter(
-        make_dataset(
-            store,
-            lambda: training_blocks(sampler, BATCH, STEPS, 0),
-            BATCH,
-            context.local_range(BATCH),
-        )
-    )
-    callbacks = keras.callbacks.CallbackList([], model=None)
-    schedule = Schedule(EPOCHS, STEPS, 1e-3)
-    epochs = [
-        run_epoch(step, batches, schedule, epoch, callbacks, lambda: False)
-        for epoch in range(EPOCHS)
-    ]
-    weights = {f"v{i:02d}": np.asarray(v) for i, v in enumerate(network.variables)}
-    return {**start, **weights, "loss": [epoch.loss for epoch in epochs]}
+if read_cluster().workers == 1:
+    (processor,) = tf.config.list_physical_devices("CPU")
+    two = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(processor, two)
+faces, out, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+data.MAX_VALIDATION_PAIRS = 100
+config = TrainConfig(
+    model=model, align="none", epochs=2, batch_size=8, pairs_per_epoch=32, calibration_share=0.25
+)
 
 
-def main(faces: str, out: str, devices: str, *models: str) -> None:
-    if read_cluster().workers == 1:
-        logical = [tf.config.LogicalDeviceConfiguration()] * int(devices)
-        (processor,) = tf.config.list_physical_devices("CPU")
-        tf.config.set_logical_device_configuration(processor, logical)
-    context = connect_devices("all")
-    assert context.replicas == int(devices)
-    index = FaceIndex.scan(faces)
-    plan = inspect_photos(index, "none").crop_plan(CropSpec(250, 64), "none")
-    store = MemoryStore.build(index, plan)
-    for name in models:
-        result = train(context, index, store, *name.split(":"))
-        np.savez(f"{out}-{context.worker}-{name.replace(':', '-')}.npz", **result)
-    context.shutdown()
+class Saving(StopTogether):
+    """Saves what this worker has learnt."""
+
+    def on_train_end(self, logs=None):
+        weights = {f"v{i:03d}": np.asarray(v) for i, v in enumerate(self.model.weights)}
+        worker = read_cluster().worker
+        np.savez(out.with_name(f"worker-{worker}.npz"), loss=logs["loss"], **weights)
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+import facepairs.training.fit as module  # noqa: E402
+
+module.StopTogether = Saving
+run = fit_people(*prepare(faces, config), config, out, devices="all")
+print(run.epochs, run.val_auc)

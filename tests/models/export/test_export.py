@@ -53,10 +53,10 @@ def exported(name):
     """A network, its file, and its file after the weights were rounded."""
     network = network_with_statistics(name)
     model = network.inference_model()
-    plain, difference = export_onnx(model, network.output)
+    plain, difference = export_onnx(model, network.export_output)
     assert difference < 1e-5
     round_weights(network.head)
-    data, difference = export_onnx(model, network.output)
+    data, difference = export_onnx(model, network.export_output)
     assert difference < 1e-5
     return network, plain, data
 
@@ -76,10 +76,10 @@ def test_rounded_networks_are_smaller_with_the_same_outputs(name, siamese):
     saved = sum(int(np.prod(tensor.dims)) for tensor in halves) * 2
     assert len(data) < len(plain) - 0.99 * saved
     assert len(data) < 0.85 * len(plain)  # weights joined with batch normalisation stay whole
-    inputs = {name: images(5, 112, seed) for seed, name in enumerate(network.inputs)}
+    inputs = {name: images(5, 112, seed) for seed, name in enumerate(network.export_inputs)}
     session = onnxruntime.InferenceSession(data)
-    assert [node.name for node in session.get_inputs()] == list(network.inputs)
-    (got,) = session.run([network.output], inputs)
+    assert [node.name for node in session.get_inputs()] == list(network.export_inputs)
+    (got,) = session.run([network.export_output], inputs)
     expected = np.asarray(model(list(inputs.values()) if len(inputs) > 1 else inputs["image"]))
     assert got == pytest.approx(expected, abs=1e-4)
 

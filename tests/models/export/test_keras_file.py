@@ -50,7 +50,7 @@ def test_all_our_models_pass_and_load_in_safe_mode_with_the_same_outputs(model, 
     (tmp_path / "model.keras").write_bytes(data)
     loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
     draw = np.random.default_rng(0).integers
-    faces = [draw(0, 256, (2, 112, 112, 3), np.uint8) for _ in network.inputs]
+    faces = [draw(0, 256, (2, 112, 112, 3), np.uint8) for _ in network.export_inputs]
     given = faces if len(faces) > 1 else faces[0]
     assert np.asarray(loaded(given)) == pytest.approx(np.asarray(whole(given)), abs=1e-6)
 

@@ -7,21 +7,12 @@ import pytest
 from tiny.circle import batch, cosine, distance
 
 from facepairs.models.losses import (
-    BinaryLogit,
     InBatchContrastive,
     MarginContrastive,
     TripletInBatch,
 )
 
 LEFT, RIGHT = [0, 90, 200], [20, 100, 120]
-
-
-def test_binary_logit_by_hand_and_without_overflow():
-    scores = np.array([0.0, 2.0, -3.0, 500.0, -500.0], "float32")
-    genuine = np.array([1, 1, 0, 1, 0], "float32")
-    expected = (np.log(2) + np.log1p(np.exp(-2)) + np.log1p(np.exp(-3))) / 5
-    assert float(BinaryLogit()(scores, genuine)) == pytest.approx(expected, rel=1e-5)
-    assert float(BinaryLogit()(scores[3:], 1 - genuine[3:])) == pytest.approx(500, rel=1e-5)
 
 
 def log_sum(cosines, temperature):

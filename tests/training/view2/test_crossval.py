@@ -19,8 +19,8 @@ from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.sources import ScoreSource
 from facepairs.faces.inspection import inspect_photos
+from facepairs.training.fit import Training
 from facepairs.training.run_folder import Run
-from facepairs.training.training import Training
 from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.crossval import SCORES, read_fold
 from facepairs.training.view2.protocol import check_unknown, read_view2
@@ -150,7 +150,7 @@ def test_finished_folds_are_not_trained_again(view, done, copied, monkeypatch):
         raise AssertionError("trained again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("facepairs.training.train_people.train_people", never)
+        patch.setattr("facepairs.training.fit.fit_people", never)
         assert crossval(view, copied).summary == done[0]
     first, second = (copied / f"fold-0{fold}" for fold in (1, 2))
     provenance_path(first / SCORES).unlink()

@@ -1,0 +1,163 @@
+"""The callbacks of a training beside Keras' own: pace and progress, checkpoints, stopping."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from facepairs.config import TrainConfig
+from facepairs.support import console
+from facepairs.support.words import format_duration
+from facepairs.training.checkpoints import COLUMNS, Checkpoints, Epoch, Progress
+from facepairs.training.distribution import Workers
+from facepairs.training.schedule import PlannedRate, plan_epochs
+from facepairs.training.stop import ShouldStop
+
+Logs = dict[str, Any] | None  # as Keras passes them to callbacks
+
+
+class Pace(keras.callbacks.Callback):  # type: ignore[misc]
+    """Measures each epoch, reports it, and ends the training in time. Comes first.
+
+    Adds to the logs: `learning_rate`, `pairs_per_s`, `input_wait`, `seconds` and `wall_s`, which
+    `Epoch` describes.
+
+    Args:
+        progress: How far the training has got; its history is extended.
+        rate: The learning rate; where time is limited, its epochs are planned again after each.
+        config: The settings, of which those on the length count.
+        ending_s: Time to leave for what follows the epochs.
+        waited_s: Variable that sums the seconds spent waiting for batches.
+        workers: The workers, on all of which the chief's plan counts.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        rate: PlannedRate,
+        config: TrainConfig,
+        ending_s: float,
+        waited_s: tf.Variable,
+        workers: Workers,
+    ) -> None:
+        super().__init__()
+        self._progress, self._rate, self._config = progress, rate, config
+        self._ending_s, self._waited_s, self._workers = ending_s, waited_s, workers
+        self._began = self._steps_s = 0.0
+        self._show_step = console.progress("")
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        self._show_step = console.progress(f"epoch {epoch + 1}/{self._rate.epochs}")
+        self._waited_s.assign(0.0)
+        self._began = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        self._show_step(batch + 1, self._rate.steps_per_epoch)
+
+    def on_test_begin(self, logs: Logs = None) -> None:
+        self._steps_s = time.perf_counter() - self._began
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        assert logs is not None
+        rate, steps = self._rate, self._rate.steps_per_epoch
+        logs |= {
+            "learning_rate": float(rate(np.asarray(self.model.optimizer.iterations) - 1)),
+            "pairs_per_s": self._config.batch_size * steps / self._steps_s,
+            "input_wait": float(self._waited_s) / self._steps_s,
+            "seconds": self._progress.seconds + time.perf_counter() - self._began,
+            "wall_s": self._progress.wall_s,
+        }
+        row = Epoch(epoch + 1, **{name: float(logs[name]) for name in COLUMNS})
+        self._progress.history.append(row)
+        self.plan()
+        left_s = row.seconds * (rate.epochs / row.epoch - 1)
+        console.log(
+            f"epoch {row.epoch}/{rate.epochs}  loss {row.loss:.4f}  "
+            f"validation AUC {row.val_auc:.4f}  {row.pairs_per_s:,.0f} pairs/s  "
+            f"input wait {row.input_wait:.1%}  {format_duration(left_s)} left"
+        )
+        if row.epoch >= rate.epochs:
+            self.model.stop_training = True
+
+    def plan(self) -> None:
+        """Plan how many epochs there will be, if time is limited and the first epoch is known."""
+        ends_s = [row.seconds for row in self._progress.history if row.epoch]
+        if self._config.minutes and ends_s:
+            left_s = self._config.minutes * 60 - self._progress.wall_s - self._ending_s
+            planned = plan_epochs(ends_s, left_s, self._config.max_epochs)
+            self._rate.plan(int(self._workers.of_chief(planned)))
+
+
+class SaveEpoch(keras.callbacks.Callback):  # type: ignore[misc]
+    """Saves the state after each epoch, and keeps that of the best one.
+
+    Args:
+        checkpoints: Where to save.
+        progress: How far the training has got, the epoch at hand included.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, progress: Progress) -> None:
+        super().__init__()
+        self._checkpoints, self._progress = checkpoints, progress
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        self._checkpoints.save(self.model, epoch + 1)
+        self._checkpoints.keep(self._progress.needed)
+
+
+class Patience(keras.callbacks.EarlyStopping):  # type: ignore[misc]
+    """Keras' early stopping, which counts the epochs of a resumed training, too."""
+
+    def __init__(self, patience: int, progress: Progress) -> None:
+        super().__init__(monitor="val_auc", mode="max", patience=patience)
+        self._progress = progress
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        super().on_train_begin(logs)
+        if kept := self._progress.kept:
+            self.best, self.wait = kept.val_auc, self._progress.epochs_without_gain
+
+
+class HistoryFile(keras.callbacks.CSVLogger):  # type: ignore[misc]
+    """Keras' CSV log with a training's own columns alone, so that a resumed run appends to it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path), append=True)
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        super().on_train_begin(logs)
+        self.keys = list(COLUMNS)
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        super().on_epoch_end(epoch + 1, logs)
+
+
+class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
+    """Keras' TensorBoard for epochs, and nothing for steps.
+
+    Keras makes a tensor of each step's loss even where none is written, and TensorFlow never frees
+    the tensor of a Python number.
+    """
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Do nothing."""
+
+
+class StopTogether(keras.callbacks.Callback):  # type: ignore[misc]
+    """Ends the training on all workers after the epoch at hand. Comes last.
+
+    Args:
+        workers: The workers; where one stops, all stop.
+        should_stop: Returns whether the user asked to stop.
+    """
+
+    def __init__(self, workers: Workers, should_stop: ShouldStop) -> None:
+        super().__init__()
+        self._workers, self._should_stop = workers, should_stop
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        stops = self._should_stop() or self.model.stop_training
+        self.model.stop_training = self._workers.any(stops)

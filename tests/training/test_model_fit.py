@@ -1,0 +1,196 @@
+"""A training is saved after every epoch, and goes on from there bit for bit."""
+
+import shutil
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+from processes.checkpoints import history, saved_arrays
+from processes.ctrl_c import press_after
+from tiny.bundles import write_bundle_of
+
+import facepairs
+from facepairs.bundles.identities import Identities
+from facepairs.config import TrainConfig
+from facepairs.errors import BadRun
+from facepairs.models.build import build_network
+from facepairs.training.callbacks import Patience
+from facepairs.training.checkpoints import (
+    Checkpoints,
+    Epoch,
+    Origin,
+    Progress,
+    read_history,
+    write_history,
+)
+from facepairs.training.fit import fit_people
+from facepairs.training.inputs.people import prepare
+
+EPOCHS, STEPS, BATCH = 2, 4, 8
+CONFIG = TrainConfig(
+    model="siamese",
+    align="none",
+    epochs=EPOCHS,
+    batch_size=BATCH,
+    pairs_per_epoch=STEPS * BATCH,
+    learning_rate=1e-2,
+    calibration_share=0.25,
+)
+pytestmark = pytest.mark.usefixtures("few_validation_pairs")
+
+
+@pytest.fixture(scope="module")
+def people(faces):
+    return prepare(faces, CONFIG)
+
+
+@pytest.fixture(scope="module")
+def whole(people, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "run"
+    return out, fit_people(*people, CONFIG, out)
+
+
+def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
+    people, whole, tmp_path, monkeypatch
+):
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        press_after(patch, STEPS - 1)
+        stopped = fit_people(*people, CONFIG, run)
+    assert (stopped.interrupted, stopped.epochs, stopped.has_bundle) == (True, 1, False)
+    assert saved_arrays(run) != saved_arrays(whole[0])
+    resumed = fit_people(*people, CONFIG, run)
+    assert (resumed.interrupted, resumed.epochs) == (False, EPOCHS)
+    assert saved_arrays(run) == saved_arrays(whole[0])
+    one, other = history(run), history(whole[0])
+    for name in ("epoch", "loss", "val_auc", "learning_rate"):
+        assert [row[name] for row in one] == [row[name] for row in other]
+    assert resumed.threshold == whole[1].threshold
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_second_ctrl_c_ends_a_training_at_once(people, tmp_path, monkeypatch):
+    press_after(monkeypatch, 1, times=2)
+    with pytest.raises(KeyboardInterrupt):
+        fit_people(*people, CONFIG, tmp_path / "run")
+    assert history(tmp_path / "run") == []
+
+
+def test_callbacks_get_a_real_model_and_can_end_a_training(people, tmp_path):
+    class Enough(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            assert {"loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait"} <= logs.keys()
+            assert 0 <= logs["input_wait"] < 1
+            assert self.model.head.name == "face_tower"
+            self.model.stop_training = True
+
+    board = keras.callbacks.TensorBoard(tmp_path / "board", profile_batch=2)
+    callbacks = [Enough(), board]
+    run = fit_people(*people, CONFIG, tmp_path / "run", callbacks=callbacks)
+    assert (run.epochs, run.interrupted) == (1, False)
+    assert list((tmp_path / "board" / "train").glob("events.*"))
+    assert list((tmp_path / "board").rglob("*.xplane.pb"))
+
+
+@pytest.mark.parametrize(
+    ("aucs", "chosen", "kept", "needed"),
+    [
+        ((0.8, 0.7, 0.6), True, 0, {0, 2}),
+        ((0.8, 0.9, 0.7), True, 1, {1, 2}),
+        ((0.8, 0.9, 0.9), True, 1, {1, 2}),
+        ((0.8, 0.9, 0.7), False, 0, {0, 2}),  # nobody chooses: the last epoch or the start
+        ((0.8, 0.7, 0.9), False, 2, {0, 2}),
+    ],
+)
+def test_the_epoch_that_is_kept(aucs, chosen, kept, needed):
+    rows = [Epoch(number, float(number), auc, 3.0) for number, auc in enumerate(aucs)]
+    progress = Progress(Origin("sources"), rows, chosen, 0.0)
+    assert progress.kept.epoch == kept
+    assert progress.needed == needed
+    assert progress.epochs_done == 2
+    if chosen:
+        lost = [progress.lost_patience(n) for n in (2 - kept, 3 - kept, None)]
+        assert lost == [True, False, False]
+
+
+def test_patience_counts_the_epochs_of_a_resumed_training():
+    rows = [Epoch(number, 1.0, auc, 3.0) for number, auc in enumerate((0.9, 0.8), 1)]
+    stop = Patience(2, Progress(Origin(""), rows, True, 0.0))
+    stop.set_model(keras.Sequential([keras.layers.Dense(1)]))
+    stop.on_train_begin()
+    stop.on_epoch_end(2, {"val_auc": 0.89})
+    assert stop.model.stop_training
+
+
+def test_a_row_that_is_cut_is_no_epoch(tmp_path):
+    rows = [Epoch(0, 0.0, 0.5, 1.0), Epoch(1, 2.0, 0.75, 3.0, 0.1, 0.01, 20.0, 0.25)]
+    write_history(tmp_path / "history.csv", rows)
+    assert read_history(tmp_path / "history.csv") == rows
+    with (tmp_path / "history.csv").open("a") as handle:
+        handle.write("2,0.25,0.0")
+    assert read_history(tmp_path / "history.csv") == rows
+    assert read_history(tmp_path / "none.csv") == []
+
+
+@pytest.mark.parametrize("chosen", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
+    index, plan, split = people
+    config = CONFIG.replace(init=str(tmp_path / "bundle"), seed=1)
+    keras.utils.set_random_seed(5)
+    other = build_network("siamese", 112, 64, 1.0)
+    write_bundle_of(tmp_path / "bundle", other, Identities.of((), ()))
+    if chosen:
+        split = replace(split, validation=split.test)
+    run = fit_people(index, plan, split, config, tmp_path / "run")
+    rows = history(tmp_path / "run")
+    assert [row["epoch"] for row in rows] == [0, 1, 2]
+    assert [row["loss"] is None for row in rows] == [True, False, False]
+    candidates = rows if chosen else [rows[0], rows[-1]]
+    assert run.val_auc == max(row["val_auc"] for row in candidates)
+    checkpoints = Checkpoints(tmp_path / "run" / "checkpoints")
+    assert set(checkpoints.saved()) == {2, run.epoch if chosen else 0}
+
+
+def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(people, whole, tmp_path):
+    index, plan, split = people
+    run = tmp_path / "run"
+    shutil.copytree(whole[0], run)
+    fewer = replace(split, training=split.training[1:])
+    with pytest.raises(BadRun):
+        fit_people(index, plan, fewer, CONFIG, run)
+    with pytest.raises(BadRun):
+        fit_people(index, plan, split, CONFIG.replace(model="difference"), run)
+    (file,) = (run / "checkpoints").glob("epoch-*")
+    sound = file.read_bytes()
+    for damaged in (sound[:-9], b"", *(flipped(sound, share) for share in (0.1, 0.5, 0.9))):
+        file.write_bytes(damaged)
+        with pytest.raises(BadRun):
+            fit_people(*people, CONFIG, run)
+
+
+def flipped(content, share):
+    at = int(len(content) * share)
+    return content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :]
+
+
+def test_a_layer_that_no_bundle_may_have_is_refused_before_training(people, tmp_path, monkeypatch):
+    from facepairs.models import build
+
+    def separable(image_px):
+        image = keras.Input((image_px, image_px, 3))
+        x = keras.layers.SeparableConv2D(4, 3)(image)
+        x = keras.layers.GlobalAveragePooling2D()(x)
+        return keras.Model(image, keras.layers.UnitNormalization()(x), name="face_tower")
+
+    network, _ = build.MODELS["siamese"]
+    monkeypatch.setitem(build.MODELS, "siamese", (network, separable))
+    with pytest.raises(facepairs.BadConfig, match="SeparableConv2D"):
+        fit_people(*people, CONFIG, tmp_path / "run")
+    assert history(tmp_path / "run") == []
+
+
+def test_the_weights_do_not_depend_on_how_images_are_stored(people, whole, tmp_path):
+    fit_people(*people, CONFIG, tmp_path / "run", store="files")
+    assert saved_arrays(tmp_path / "run") == saved_arrays(whole[0])
+    assert np.isfinite([row["loss"] for row in history(tmp_path / "run")]).all()
