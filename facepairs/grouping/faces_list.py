@@ -13,7 +13,7 @@ FACES = "faces.csv"
 COLUMNS = ("photo", "sha256", "box", "person", "certainty", "note", "file", "file_sha256")
 NOBODY = "nobody"  # put apart, or deleted from the folder, by hand
 NO_LONGER = "name no longer used"
-SAME_PLACE = 0.5  # of the sides of two boxes of one face that versions of the detector found
+SAME_PLACE = 0.75  # overlap of boxes of one face that two versions of the detector found
 
 
 class FaceRow(NamedTuple):
@@ -39,15 +39,15 @@ class FaceRow(NamedTuple):
     file: str = ""
     file_sha256: str = ""
 
-    def is_at(self, box: Box) -> bool:
-        """Return whether a face that was found now is this one."""
+    def overlap(self, box: Box) -> float:
+        """Return how far the square around a face that was found now is this one, up to 1."""
         if not self.box:
-            return False
+            return 0.0
         left, top, side = map(int, self.box.split())
         across, down = (
             min(a + side, b + box[2]) - max(a, b) for a, b in ((left, box[0]), (top, box[1]))
         )
-        return min(across, down) >= SAME_PLACE * max(side, box[2])
+        return min(across, down) / max(side, box[2], 1)
 
 
 def read_list(folder: Path) -> list[FaceRow]:

@@ -26,7 +26,14 @@ from facepairs.data.index import APART, READABLE
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.identity import clean_name
 from facepairs.grouping.collection import NO_FACE, Collection, read_photos
-from facepairs.grouping.faces_list import FACES, NO_LONGER, NOBODY, FaceRow, read_list
+from facepairs.grouping.faces_list import (
+    FACES,
+    NO_LONGER,
+    NOBODY,
+    SAME_PLACE,
+    FaceRow,
+    read_list,
+)
 from facepairs.grouping.groups import Settled
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_leftover
@@ -226,9 +233,10 @@ class _Reading:
         self.row_of: dict[int, FaceRow] = {}
         for row in rows:
             faces = collection.faces_of.get(row.sha256, [])
-            same = (face for face in faces if row.is_at(collection.faces[face].box))
-            if (face := next(same, None)) is not None:
-                self.row_of.setdefault(face, row)
+            near = [(row.overlap(collection.faces[face].box), -face) for face in faces]
+            overlap, face = max(near, default=(0.0, 0))
+            if overlap >= SAME_PLACE:
+                self.row_of.setdefault(-face, row)
         self.cut = {
             row.file_sha256: face
             for face, row in self.row_of.items()

@@ -212,6 +212,23 @@ def test_of_several_faces_apart_the_most_alike_joins_a_person(at_work):
     assert found == {"0 4 16": "", "20 4 16": "person_0001"}
 
 
+def test_faces_that_overlap_are_told_apart_and_one_that_moved_a_little_is_the_same(at_work):
+    collection, out = at_work
+    faces = [face if face.photo != "d1.png" else face._replace(box=(8 * face.number, 4, 16))
+             for face in collection.faces]  # fmt: skip
+    collection = replace(collection, faces=tuple(faces))
+    shutil.rmtree(out)
+    sort(collection, out)
+    before = contents(out)
+    moved = [face._replace(box=(face.box[0] + 1, 5, 17)) for face in faces]
+    for again in (collection, replace(collection, faces=tuple(moved))):
+        sort(again, out)
+        assert contents(out) == before
+        assert {row["box"] for row in rows_of(out) if row["photo"] == "d1.png"} == {
+            " ".join(map(str, face.box)) for face in again.faces if face.photo == "d1.png"
+        }
+
+
 def test_one_face_in_two_folders_is_an_error_with_both_places(at_work):
     collection, out = at_work
     shutil.copy(out / "person_0001" / "1.png", out / "person_0002" / "1.png")
