@@ -204,7 +204,11 @@ def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
         photo = row["photo"]
         if photo not in there:
             raise BadData(f"{path}: line {line}: {photo!r} is no photo of this heap")
-        label[there[photo]] = row["person"]
+        person = label.setdefault(there[photo], row["person"])
+        if person != row["person"]:
+            raise BadData(
+                f"{path}: line {line}: {photo!r} shows {person} by an earlier line; keep one line"
+            )
     if not label:
         raise NotEnough(f"{path}: has no photo; give the person of some")
     return label

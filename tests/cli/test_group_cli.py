@@ -162,7 +162,7 @@ def test_labels_tell_how_good_the_groups_are(heap, tmp_path):
     agreement = json.loads(in_process(*words, check=0).stdout)["agreement"]
     assert (agreement["faces"], agreement["people"], agreement["mixed_groups"]) == (5, 3, 0)
     assert {rate["value"] for rate in agreement["figures"].values()} == {1}
-    for wrong in ("missing.jpg,Ann\n", ""):
+    for wrong in ("missing.jpg,Ann\n", "", f"{right}c.jpg,Dee\n"):
         labels.write_text(f"photo,person\n{wrong}")
         in_process(*words, check=2)
 

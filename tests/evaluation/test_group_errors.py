@@ -10,6 +10,7 @@ from tiny.bundles import error_table
 
 from facepairs.evaluation.grouping import Cells, _figures, agreement, measure_grouping
 from facepairs.evaluation.pair_scores import FaceHeap
+from facepairs.verification.linkage import average_linkage
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=40)
 
@@ -52,6 +53,14 @@ def test_strangers_who_are_joined_are_counted_at_every_cut():
     assert found.people_pairs == 30 * 29 // 2
     assert found.cuts[-1] == pytest.approx(0.5)
     assert shares == sorted(shares)
+    groups = [
+        average_linkage(rows, found.cuts[-1]).labels(cut) for cut in (found.cuts[0], found.cuts[-1])
+    ]
+    for at, label in zip((0, -1), groups, strict=True):
+        mixed = sum(len(set(person[label == group])) > 1 for group in range(label.max() + 1))
+        pairs = label.max() * (label.max() + 1) / 2
+        assert found.mixed[at] == pytest.approx(min(1, mixed / max(1, pairs)), abs=1e-9)
+    assert found.mixed[-1] > 0
     assert shares[0] == 0 < shares[-1]
     assert all(low <= share <= high for share, low, high in found.linked)
     assert found.linked[0][2] > 0  # nothing seen among so few people promises little

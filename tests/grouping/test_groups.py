@@ -146,3 +146,22 @@ def test_pairs_with_known_faces_are_part_of_the_expected_errors():
     assert alone.wrong_pairs == pytest.approx(4950 * 1e-4)
     assert named.wrong_pairs == pytest.approx((4950 + 200) * 1e-4)
     assert named.precision_interval[0] == pytest.approx(1 - 2 * named.wrong_pairs / 470)
+
+
+@pytest.mark.parametrize(("measured", "factor"), [(5_000, 1), (20_000, 2**0.3)])
+def test_mixed_groups_are_expected_by_pairs_of_groups_and_fall_with_their_number(measured, factor):
+    people = [number // 2 for number in range(200)]  # 100 groups
+    errors = grouping_errors(pairs=measured)
+    expected = group_faces(heap_of(people, noise=0.001), errors, 0.5).expected
+    assert expected.cut == CUTS[2]
+    assert expected.wrong_pairs == pytest.approx(200 * 199 / 2 * 1e-3)
+    assert expected.mixed_people == pytest.approx(100 * 99 / 2 * 1e-3 * factor)
+
+
+def test_no_more_pairs_are_wrong_than_are_joined():
+    errors = grouping_errors((0.3, 0.3, 0.3, 0.3))
+    expected = group_faces(heap_of([0, 0, 1, 1], noise=0.001), errors, 0.05).expected
+    assert expected.joined_pairs == 2
+    assert expected.wrong_pairs == expected.mixed_people == pytest.approx(1.8)
+    assert expected.precision == pytest.approx(0.1)
+    assert expected.precision_interval == pytest.approx((0, 0.55))
