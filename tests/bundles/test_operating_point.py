@@ -128,6 +128,7 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
         ((0.1834, 0.17, 0.2), "1 in 5"),  # 5.45: not 5.5, and then 6
         ((0.134, 0.12, 0.15), "1 in 7"),
         ((0.0995, 0.09, 0.11), "1 in 10"),
+        ((0.105, 0.09, 0.12), "1 in 10"),
         ((0.19, 0.01, 0.9), "1 in 5 (at most 90 in 100)"),
         ((0.0, 0.0, 0.3), "fewer than 30 in 100"),
     ],

@@ -263,3 +263,8 @@ def test_the_file_is_the_users_choice(tmp_path, monkeypatch):
     monkeypatch.delenv("FACEPAIRS_NO_CACHE")
     monkeypatch.delenv("FACEPAIRS_CACHE")
     assert photo_cache().path.parent.name.lower() in ("facepairs", "cache")
+
+
+def test_forgetting_a_cache_that_was_never_written_is_no_error(tmp_path):
+    assert PhotoCache(tmp_path / "none.sqlite").forget() is False
+    assert PhotoCache().forget() is False

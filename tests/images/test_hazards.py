@@ -14,6 +14,7 @@ from hostile import containers
 from PIL import ExifTags, Image
 
 from facepairs.errors import BadImage
+from facepairs.images import photo as photo_module
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.decode import (
     BUDGET_PX,
@@ -232,3 +233,14 @@ def test_the_exif_item_of_an_avif_is_not_parsed() -> None:
     assert photo.opened
     assert ExifTags.Base.Make not in photo.opened.getexif()
     assert turn_of(photo.opened) is TURNS[6]  # from another box
+
+
+@pytest.mark.parametrize(("mode", "size"), [("RGB", 3600), ("L", 1200), ("I;16", 2400)])
+def test_a_tiff_may_have_strips_of_the_largest_size_and_no_more(monkeypatch, mode, size):
+    data = photos.encoded(Image.new(mode, (40, 30)), "TIFF")
+    monkeypatch.setattr(photo_module, "MAX_TIFF_PIECE_BYTES", size)
+    assert open_photo(data).width_px == 40
+    monkeypatch.setattr(photo_module, "MAX_TIFF_PIECE_BYTES", size - 1)
+    with pytest.raises(ImageProblem) as caught:
+        open_photo(data)
+    assert caught.value.problem == "too_large"

@@ -7,7 +7,13 @@ import pytest
 from facepairs.errors import BadConfig, BadData
 from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.lock import lock_beside
-from facepairs.support.places import check_output_file, check_output_folder, is_free, listed_files
+from facepairs.support.places import (
+    check_output_file,
+    check_output_folder,
+    is_free,
+    listed_files,
+    refuse_url,
+)
 
 
 def files_of(folder):
@@ -85,3 +91,20 @@ def test_an_output_without_a_name_is_refused(place):
             pass
     with pytest.raises(BadData):
         lock_beside(Path(place))
+
+
+@pytest.mark.parametrize("place", ["https://u:secret@h.example/a.jpg", "s3://bucket/x", "-"])
+def test_an_address_is_no_path(place):
+    with pytest.raises(BadData) as caught:
+        refuse_url(place)
+    assert "secret" not in str(caught.value)
+    assert ("h.example/a.jpg" in str(caught.value)) == ("h.example" in place)
+
+
+def test_a_path_is_one_whether_it_exists_or_looks_like_an_address(tmp_path, monkeypatch):
+    for place in (tmp_path, tmp_path / "none", "none", Path("a:b")):
+        refuse_url(place)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd:").mkdir()
+    (tmp_path / "odd:" / "x").touch()
+    refuse_url("odd://x")

@@ -97,3 +97,10 @@ def test_did_you_mean_names_the_closest_word_or_all():
 def test_long_values_are_cut():
     assert len(shorten("x" * 1000)) == 60
     assert shorten(0x10**9000) == "a number that is too long to print"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(58, 60), (59, 60), (500, 60)])
+def test_a_value_is_cut_where_it_is_too_long(length, shown):
+    text = shorten("x" * length)
+    assert len(text) == shown
+    assert text.endswith("..." if length > 58 else "x'")
