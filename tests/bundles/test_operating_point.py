@@ -159,6 +159,7 @@ def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
     "change",
     [
         {"thresholds": (0.0, 0.5, 0.4, 1.0)},
+        {"thresholds": (0.0, 0.5, 0.5, 1.0)},
         {"fmr": TABLE.fmr[:3]},
         {"lookalike_fmr": TABLE.fmr[:1]},
     ],

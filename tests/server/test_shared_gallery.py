@@ -1,9 +1,13 @@
 """Two servers on one gallery in a database, which stops and comes back."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 from drawn.scenes import drawn_faces
 from processes.live_server import live_server
+
+from facepairs import Gallery
 
 
 @pytest.mark.slow
@@ -37,6 +41,34 @@ def test_servers_share_a_database_and_outlive_its_stop(postgres, tmp_path):
             postgres.start()
         assert identify().json()["name"] == "Ann"
         assert httpx.get(f"{reader.url}/readyz").status_code == 200
+
+
+def test_a_gallery_made_again_in_the_database_is_another(postgres, tmp_path):
+    url = postgres.new_database()
+    ann, bo = drawn_faces(tmp_path / "people", people=2, images=1)
+
+    def enrol(name: str, photo: Path) -> None:
+        with Gallery(url, write=True) as gallery:
+            gallery.add(name, [photo], any_quality=True)
+
+    enrol("Ann", ann)
+    with (
+        live_server("--gallery", url) as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
+
+        def names() -> list[str | None]:
+            files = [{"image": photo.read_bytes()} for photo in (ann, bo)]
+            return [client.post("/v1/identify", files=one).json()["name"] for one in files]
+
+        assert names() == ["Ann", None]
+        postgres.run_sql("DROP SCHEMA facepairs CASCADE", url.partition("?")[0].rpartition("/")[2])
+        enrol("Bo", bo)
+        assert names() == [None, "Bo"]
+        postgres.stop()
+        postgres.start()
+        assert client.get("/readyz").status_code == 200
+        assert names() == [None, "Bo"]
 
 
 def test_a_gallery_that_is_gone_acknowledges_nothing(tmp_path):

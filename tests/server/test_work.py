@@ -1,0 +1,52 @@
+"""A short queue in front of some threads, and a bound on the bytes of bodies."""
+
+import asyncio
+import threading
+from functools import partial
+
+import pytest
+
+from facepairs.server.answers import RequestProblem
+from facepairs.server.work import QUEUE_PER_THREAD, Work
+
+
+def test_bodies_may_hold_as_many_bytes_as_allowed_and_no_more():
+    work = Work(1, 100)
+    with work.holding() as hold:
+        hold(60)
+        with work.holding() as other:
+            other(40)
+            with pytest.raises(RequestProblem) as caught:
+                other(1)
+            assert caught.value.status_code == 503
+        hold(40)  # the other's bytes are free again
+    with work.holding() as hold:
+        hold(100)
+    work.close()
+
+
+def test_as_many_requests_wait_as_the_queue_holds():
+    work, go = Work(2, 0), threading.Event()
+    most = 2 * (1 + QUEUE_PER_THREAD)
+
+    def answer(number: int) -> int:
+        return number if go.wait(30) else -1
+
+    async def ask() -> tuple[int, list[int]]:
+        jobs = [
+            asyncio.create_task(work.run(lambda n=n: n if go.wait(30) else -1)) for n in range(most)
+        ]
+        await asyncio.sleep(0)
+        admitted = work.admitted
+        with pytest.raises(RequestProblem) as caught:
+            work.check_room()
+        assert (caught.value.status_code, caught.value.kind) == (503, "overloaded")
+        with pytest.raises(RequestProblem):
+            await work.run(int)
+        go.set()
+        return admitted, await asyncio.gather(*jobs)
+
+    assert asyncio.run(ask()) == (most, list(range(most)))
+    assert work.admitted == 0
+    work.check_room()
+    work.close()

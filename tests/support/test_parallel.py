@@ -1,0 +1,44 @@
+import threading
+
+import pytest
+
+from facepairs.support.parallel import batches, thread_map
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_results_come_in_order_and_few_items_are_taken_ahead(workers):
+    taken = []
+
+    def items():
+        for number in range(40):
+            taken.append(number)
+            yield number
+
+    for count, result in enumerate(thread_map(lambda number: 10 * number, items(), workers)):
+        assert result == 10 * count
+        assert len(taken) <= count + 1 + 2 * workers
+    assert taken == list(range(40))
+
+
+def test_as_many_threads_work_as_are_asked_for():
+    together = threading.Barrier(3)
+    assert len(set(thread_map(lambda _: together.wait(30), range(3), 3))) == 3
+
+
+def test_what_work_raises_is_raised_in_its_turn():
+    def work(number):
+        if number == 4:
+            raise KeyError(number)
+        return number
+
+    results = thread_map(work, range(1000), 2)
+    assert [next(results) for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(KeyError):
+        next(results)
+    assert list(thread_map(work, [], 2)) == []
+
+
+def test_the_last_batch_may_be_shorter():
+    assert list(batches(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert list(batches(range(6), 3)) == [[0, 1, 2], [3, 4, 5]]
+    assert list(batches([], 3)) == []
