@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from functools import partial
 
 import pytest
 
