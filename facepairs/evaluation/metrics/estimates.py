@@ -114,7 +114,7 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
     The threshold comes from the same impostor pairs, so it is uncertain, too: an impostor pair
     moves it, and with it the TAR, by the slope of the ROC curve. The slope is that of the chord to
     the strictest threshold (for the lower end) or the laxest (for the upper end) whose own interval
-    of the FMR still contains the FAR.
+    of the FMR still contains the FAR; none is stricter than just above the highest impostor score.
 
     Args:
         pairs: Who is in the pairs.
@@ -152,7 +152,7 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
 
 
 def thresholds_around(grid: Floats, low: Floats, high: Floats, target: float) -> Interval:
-    """Return the strictest and the laxest threshold whose rate may be a target; perhaps infinite.
+    """Return the strictest and the laxest threshold of a grid whose rate may be a target.
 
     Args:
         grid: float64[T], rising thresholds.
@@ -160,7 +160,6 @@ def thresholds_around(grid: Floats, low: Floats, high: Floats, target: float) ->
         high: float64[T], their upper ends, not rising.
         target: The rate.
     """
-    ends = np.concatenate([[-np.inf], grid, [np.inf]])
-    stricter = int((high >= target).sum()) + 1
-    laxer = int((low > target).sum())
-    return float(ends[stricter]), float(ends[laxer])
+    stricter = min(int((high >= target).sum()), len(grid) - 1)
+    laxer = max(int((low > target).sum()) - 1, 0)
+    return float(grid[stricter]), float(grid[laxer])

@@ -41,6 +41,7 @@ LEVEL = 0.975  # of each end
 LARGEST_LEVERAGE = 0.5  # one of two people
 FEWEST_DEGREES = 4.0
 TINY = 1e-300
+ROUNDING = 1e-12  # of a sum of squares
 
 
 class Spread(NamedTuple):
@@ -78,7 +79,7 @@ def spread_over_people(
     people, total, squared = len(sums), squares.sum(axis=0), (squares**2).sum(axis=0)
     excess = np.maximum(squared - total**2 / people, TINY)
     # Sums that share pairs say half as much about their variance.
-    degrees = np.where(np.asarray(shared) > 0, 1, 2) * total**2 / excess
+    degrees = np.where(shared > ROUNDING * total, 1, 2) * total**2 / excess
     # The pairs of two people are independent at best; sampling error must not say better.
     variance = np.maximum(total - shared, shared) * (people / max(1, people - 1))
     return Spread(variance, np.clip(degrees, FEWEST_DEGREES, max(FEWEST_DEGREES, people - 1)))

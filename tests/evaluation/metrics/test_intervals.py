@@ -58,7 +58,7 @@ def slow_spread(people, parts):
     squares = np.array([value**2 for value in sums.values()])
     total = squares.sum()
     excess = (squares**2).sum() - total**2 / len(squares)
-    degrees = (1 if shared > 0 else 2) * total**2 / excess if excess > 0 else math.inf
+    degrees = (1 if shared > 1e-12 * total else 2) * total**2 / excess if excess > 0 else math.inf
     variance = max(total - shared, shared) * len(squares) / max(1, len(squares) - 1)
     return variance, min(max(degrees, 4), max(4, len(squares) - 1))
 
