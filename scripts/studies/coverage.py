@@ -24,11 +24,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
 
+from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import decide, decide_at
@@ -367,24 +367,21 @@ def _note_folds(out: Outcomes, pairs: Pairs, person: Ints, score: Floats) -> Non
             out.note("balanced accuracy over ten folds, noisier", interval, float(right), events)
 
 
-class Stub:
-    """A model whose errors put the threshold of `gallery identify` at a given score."""
-
-    threshold, thresholds, operating_point = None, (), None
-
-    def __init__(self, threshold: float) -> None:
-        rows = ((1.0, 1.0, 1.0), (1e-9, 1e-9, 1e-9))
-        self.errors = ErrorTable(
-            measured_on="",
-            people=None,
-            genuine_pairs=10**9,
-            impostor_pairs=10**12,
-            lookalike_pairs=None,
-            thresholds=(-1.0, threshold),
-            fmr=rows,
-            lookalike_fmr=None,
-            fnmr=rows,
-        )
+def model_at(threshold: float, fmr: float = 1e-9) -> Measured:
+    """Return what was measured of a model that keeps to a low FMR from a threshold on."""
+    rows = ((1.0, 1.0, 1.0), (fmr, fmr, fmr))
+    errors = ErrorTable(
+        measured_on="",
+        people=None,
+        genuine_pairs=10**9,
+        impostor_pairs=10**12,
+        lookalike_pairs=None,
+        thresholds=(-1.0, threshold),
+        fmr=rows,
+        lookalike_fmr=None,
+        fnmr=rows,
+    )
+    return Measured(calibration=Calibration(1.0, 0.0, False, None), errors=errors)
 
 
 def study_identification(random: np.random.Generator, people: int) -> Outcomes:
@@ -392,7 +389,7 @@ def study_identification(random: np.random.Generator, people: int) -> Outcomes:
     out, (cut, dir_at_cut) = Outcomes(), true_identification(people)
     photos = draw_photos(random, people)
     split = split_people(photos.person)
-    model, rows = Stub(cut), photos.second
+    model, rows = model_at(cut), photos.second
     found = identification_figures(model, rows, photos.person, split, _dot)  # type: ignore[arg-type]
     score, first, known, strangers = _probes(photos, split)
     fpir = _shares(photos.person[split.strangers], score[len(split.known) :] >= cut)
@@ -481,7 +478,9 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
             events = fewer(rate.value, several if name.startswith("pair") else people)
             words = name.replace("_", " ").replace("b3", "B³")
             out.note(f"groups: {words}", rate.interval, math.nan, events, *ratio)
-    errors = measure_grouping([FaceHeap(photos.first, photos.person)], grid_table())
+    of_photos = model_at(1 - 2 * CUT, fmr=0.001).errors  # heights up to twice `CUT` are measured
+    assert of_photos
+    errors = measure_grouping([FaceHeap(photos.first, photos.person)], of_photos)
     for share in (0.4, 0.6):
         row = int(share * len(errors.cuts))
         value, *interval = errors.linked[row]
@@ -489,13 +488,6 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
         kind = f"strangers joined at height {errors.cuts[row]:.3f}"
         out.note(kind, (interval[0], interval[1]), math.nan, events, value * impostor, impostor)
     return out
-
-
-def grid_table() -> ErrorTable:
-    """Return errors of two photos that let groups be measured up to twice the height `CUT`."""
-    rows = ((1.0, 1.0, 1.0), (0.001, 0.001, 0.001))
-    table = Stub(1 - 2 * CUT).errors
-    return msgspec.structs.replace(table, fmr=rows)
 
 
 STUDIES: dict[str, Callable[[np.random.Generator, int], Outcomes]] = {
