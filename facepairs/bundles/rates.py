@@ -9,7 +9,6 @@ Look-alikes are pairs of different people whose photos lie in the same cluster o
 `evaluation.error_rates`.
 """
 
-import math
 from bisect import bisect_right
 from typing import Annotated, Any, Literal
 
@@ -147,6 +146,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         lookalike_fmr: The same among those that look alike; None where these are not known.
         fnmr: The same among genuine pairs.
         small_faces: Tables of pairs of small faces, the smallest first.
+        turned_faces: Tables of pairs with a face turned sideways, the most turned first.
         grouping: What was measured of groups of faces; None where it was not.
 
     Raises:
@@ -163,6 +163,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     lookalike_fmr: Rows | None
     fnmr: Rows
     small_faces: tuple["SmallFaces", ...] = ()
+    turned_faces: tuple["TurnedFaces", ...] = ()
     grouping: GroupErrors | None = None
 
     def __post_init__(self) -> None:
@@ -175,14 +176,16 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
                 "calibrate again"
             )
 
-    def for_face(self, side_px: float | None) -> "ErrorTable":
-        """Return the errors of pairs whose smaller face has that side; None: of faces of any size.
+    def of_hard_faces(self, side_px: float, yaw: float) -> "list[ErrorTable]":
+        """Return the tables of pairs like one with a small face, or one turned sideways, if any.
 
         Args:
-            side_px: Side of the square around the face, from the brows to the chin.
+            side_px: Side of the square around the smaller face, from the brows to the chin.
+            yaw: How far the more turned face is turned, as `Face.yaw`.
         """
-        tables = (row.errors for row in self.small_faces if (side_px or math.inf) < row.below_px)
-        return next(tables, self)
+        small = [row.errors for row in self.small_faces if side_px < row.below_px]
+        turned = [row.errors for row in self.turned_faces if abs(yaw) >= row.above_yaw]
+        return small[:1] + turned[:1]
 
     def at(self, threshold: float) -> Errors:
         """Return the errors at a threshold.
@@ -237,6 +240,19 @@ class SmallFaces(msgspec.Struct, frozen=True, kw_only=True):
     errors: ErrorTable
 
 
+class TurnedFaces(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of pairs with a face that is turned sideways.
+
+    Attributes:
+        above_yaw: The more turned face's offset of the nose from the middle of the eyes, in eye
+            distances, is at least this.
+        errors: What was measured of them; its own `turned_faces` are empty.
+    """
+
+    above_yaw: Annotated[float, Meta(gt=0)]
+    errors: ErrorTable
+
+
 class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """A threshold on the score (accept from there on), and its errors.
 
@@ -265,17 +281,23 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
         if not self.name and self.max_fmr is not None:
             msgspec.structs.force_setattr(self, "name", f"fmr-{self.max_fmr:g}")
 
-    def for_face(self, table: ErrorTable | None, side_px: float) -> "OperatingPoint":
-        """Return the same threshold with the errors of pairs whose smaller face has that side.
+    def for_faces(
+        self, table: ErrorTable | None, side_px: float, yaw: float = 0.0
+    ) -> "OperatingPoint":
+        """Return the same threshold with the errors of pairs of such faces.
+
+        Where small faces and turned ones have been measured, those with more genuine pairs missed.
 
         Args:
             table: The errors of the model.
-            side_px: Side of the square around the face, from the brows to the chin.
+            side_px: Side of the square around the smaller face, from the brows to the chin.
+            yaw: How far the more turned face is turned, as `Face.yaw`.
         """
-        small = table and table.for_face(side_px)
-        if small is None or small is table or self.threshold is None:
+        if table is None or self.threshold is None:
             return self
-        return msgspec.structs.replace(self, errors=small.at(self.threshold))
+        found = [hard.at(self.threshold) for hard in table.of_hard_faces(side_px, yaw)]
+        worst = max(found, key=lambda one: one.fnmr.value if one.fnmr else 0.0, default=self.errors)
+        return msgspec.structs.replace(self, errors=worst)
 
     @property
     def label(self) -> str:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 KEPT = (
-    "fitted to half of these people, a new calibration was no better on the other half; their "
-    "errors are stored, and told with every verdict"
+    "it fits these people: fitted to half of them, a new calibration was no better on the other "
+    "half. You are done; the errors on your people are told with every verdict"
 )
 
 
@@ -51,7 +51,7 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
         ("probability", f"one half at score {result.bundle.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE, on pairs it was not fitted to)"),
     ]
-    if former:
+    if former and not result.kept_former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))
     return [*rows, ("next", command_line("evaluate", out, "OTHER_PEOPLE"))]

@@ -195,7 +195,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
 
 def _new(table: ErrorTable, former: ErrorTable) -> ErrorTable | None:
     """Return errors measured now; None where the former ones are of the very same pairs."""
-    plain = msgspec.structs.replace(former, grouping=None, small_faces=())
+    plain = msgspec.structs.replace(former, grouping=None, small_faces=(), turned_faces=())
     return None if table == plain else table
 
 

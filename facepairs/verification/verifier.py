@@ -152,9 +152,11 @@ class Verifier:
         point = point or self.operating_point()
         check_prior(prior)
         score = float(self.scorer.score_pairs(left.crop[None], right.crop[None])[0])
-        sides = [aligned.face.side_px for aligned in (left, right) if aligned.face]
-        if sides:  # with the errors of faces of this size
-            point = point.for_face(self.bundle.errors, min(sides))
+        faces = [aligned.face for aligned in (left, right) if aligned.face]
+        if faces:  # with the errors of faces of this size, and turned this far
+            side_px = min(face.side_px for face in faces)
+            yaw = max(abs(face.yaw) for face in faces)
+            point = point.for_faces(self.bundle.errors, side_px, yaw)
         return Verdict.of(self.bundle, score, point, prior, left, right)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:

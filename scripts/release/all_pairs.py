@@ -31,11 +31,13 @@ class AllPairs:
         embeddings: float32[N, D], rows of length 1.
         person: int64[N].
         cluster: int64[N], from 1; strangers of one cluster look alike.
+        hard: bool[N], photos of which a pair must show one or two; None counts all pairs.
     """
 
     embeddings: npt.NDArray[np.float32]
     person: Ints
     cluster: Ints
+    hard: npt.NDArray[np.bool_] | None = None
 
     @cached_property
     def _scores(self) -> tuple[Floats, Ints, Floats, Floats]:
@@ -59,6 +61,8 @@ class AllPairs:
             score = np.clip(rows @ self.embeddings[start:].T, -1, 1)
             score[np.tril_indices(len(rows))] = np.nan
             stop = start + len(rows)
+            if self.hard is not None:
+                score[~self.hard[start:stop, None] & ~self.hard[None, start:]] = np.nan
             other = self.person[start:stop, None] != self.person[None, start:]
             impostor = other & np.isfinite(score)
             same = self.cluster[start:stop, None] == self.cluster[None, start:]

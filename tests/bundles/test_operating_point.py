@@ -175,7 +175,7 @@ def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
     assert point.errors.lookalike_fmr.value == pytest.approx(0.01, abs=0.0005)
     assert point.errors.fmr.value < 0.003
     assert point.errors.fnmr.value < 0.5
-    assert point.errors.measured_on.startswith("LFW")
+    assert point.errors.measured_on == "press photos of LFW, people unseen in training"
 
 
 def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
@@ -184,10 +184,31 @@ def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
     below = [row.below_px for row in model.errors.small_faces]
     assert below == [36, 60]
     sides = (120.0, 60.0, 59.9, 36.0, 35.9)
-    large, same, small, still, smallest = (point.for_face(model.errors, px) for px in sides)
+    large, same, small, still, smallest = (point.for_faces(model.errors, px) for px in sides)
     assert large == same == point
     assert small == still
     missed = [one.errors.fnmr.value for one in (large, small, smallest)]
     assert missed == sorted(set(missed))
     assert {one.threshold for one in (large, small, smallest)} == {point.threshold}
-    assert point.for_face(None, 20.0) == point
+    assert point.for_faces(None, 20.0) == point
+
+
+def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():
+    model = Bundle.open(None, verify_files=False)
+    point = operating_point(model)
+    assert [row.above_yaw for row in model.errors.turned_faces] == [0.36, 0.24]
+    yaws = (0.0, -0.239, 0.24, -0.359, 0.36, -0.9)
+    front, nearly, turned, same, most, still = (
+        point.for_faces(model.errors, 120.0, yaw) for yaw in yaws
+    )
+    assert front == nearly == point
+    assert turned == same
+    assert most == still
+    missed = [one.errors.fnmr.value for one in (front, turned, most)]
+    assert missed == sorted(set(missed))
+    assert "nose" in most.errors.measured_on
+    # of a face that is small and turned, what misses more
+    both = point.for_faces(model.errors, 59.9, 0.3).errors
+    tables = (model.errors.small_faces[1], model.errors.turned_faces[1])
+    small, turned = (row.errors.at(point.threshold) for row in tables)
+    assert both == max(small, turned, key=lambda one: one.fnmr.value)

@@ -54,3 +54,17 @@ def test_thresholds_keep_their_promise_among_look_alikes(pairs):
     for row in pairs.thresholds():
         if row.threshold is not None:
             assert (alike >= row.threshold + 1e-6).mean() <= row.max_fmr
+
+
+def test_with_hard_photos_every_pair_shows_one_of_them(pairs):
+    hard = np.arange(len(pairs.person)) % 7 == 0
+    table = AllPairs(pairs.embeddings, pairs.person, pairs.cluster, hard).errors([0.5], "here")
+    both = [
+        (pairs.person[a] == pairs.person[b], float(pairs.embeddings[a] @ pairs.embeddings[b]))
+        for a, b in combinations(range(len(hard)), 2)
+        if hard[a] or hard[b]
+    ]
+    assert table.genuine_pairs == sum(same for same, _ in both)
+    assert table.impostor_pairs == sum(not same for same, _ in both)
+    passed = np.mean([score >= 0.5 for same, score in both if not same])
+    assert table.at(0.5).fmr.value == pytest.approx(passed, abs=1e-6)

@@ -38,6 +38,7 @@ def test_it_measures_every_pair_of_photos(many_faces, lists, tmp_path):
     assert made.errors.genuine_pairs == genuine
     assert made.errors.impostor_pairs == len(index) * (len(index) - 1) // 2 - genuine
     assert [row.below_px for row in made.errors.small_faces] == [36, 60]
+    assert [row.above_yaw for row in made.errors.turned_faces] == [0.36, 0.24]
     assert made.knows(list(index.people)).all()
     assert not made.trained_on(list(index.people)).any()
     included = Bundle.open(FOLDER)
