@@ -45,6 +45,7 @@ class Recipe:
         starts_from: The bundle whose weights training starts from where none is named.
         centres: Whether the loss subtracts the mean of a batch's embeddings, because all faces lie
             close together: the cosine of two strangers is some .9.
+        weight_decay: Share by which a step shortens the weights, times the learning rate (AdamW).
         clip_norm: Longest gradient; a longer one is shortened. None: no limit.
         augment: Strength of random shift, scale, rotation and light; 0: only mirroring.
         several_share: Share of a batch of distinct people who have several photos; None: their
@@ -64,6 +65,7 @@ class Recipe:
     points: tuple[tuple[float, float], ...] | None = None
     starts_from: str = ""
     centres: bool = False
+    weight_decay: float | None = None
     clip_norm: float | None = None
     augment: float = 1.0
     several_share: float | None = None
@@ -82,13 +84,14 @@ class Recipe:
 
 
 FINE_TUNING = Pace(epochs=8, pairs_per_epoch=640, learning_rate=1e-4)
-DIFFERENCE = Recipe(
-    network="difference",
+ARTICLE = Recipe(
+    network="difference-article",
     embeds=False,
     from_scratch=Pace(epochs=30, pairs_per_epoch=25_600, learning_rate=2e-3),
     batch_size=128,
     image_size=64,
     crop_px=128,
+    article=True,
 )
 RECIPES: dict[Model, Recipe] = {
     "resnet": Recipe(
@@ -125,6 +128,12 @@ RECIPES: dict[Model, Recipe] = {
         image_size=64,
         crop_px=112,
     ),
-    "difference": DIFFERENCE,
-    "difference-article": replace(DIFFERENCE, article=True),
+    "difference": replace(
+        ARTICLE,
+        network="difference",
+        from_scratch=Pace(epochs=40, pairs_per_epoch=12_800, learning_rate=2e-3),
+        weight_decay=1e-3,
+        article=False,
+    ),
+    "difference-article": ARTICLE,
 }

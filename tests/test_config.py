@@ -74,7 +74,7 @@ def test_missing_and_malformed_files_are_named(tmp_path):
 def test_a_model_brings_its_recipe_for_settings_not_given():
     assert from_table({}, "t") == TrainConfig() == from_table({"model": "resnet"}, "t")
     assert from_table({"model": "fisher"}, "t").max_epochs == 20
-    assert from_table({"model": "difference"}, "t").max_epochs == 30
+    assert from_table({"model": "difference"}, "t").max_epochs == 40
     assert from_table({"model": "siamese", "batch_size": 16}, "t").batch_size == 16
     base = from_table({"batch_size": 32, "model": "difference"}, "t")
     assert base.replace(model="fisher").batch_size == 32

@@ -6,7 +6,7 @@ import keras
 from keras import layers
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.convolutional import difference_head, face_tower
+from facepairs.models.convolutional import article_head, difference_head, face_tower
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.models.resnet import face_resnet
 
@@ -14,6 +14,7 @@ MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
     "resnet": (EmbeddingNetwork, face_resnet),
     "siamese": (EmbeddingNetwork, face_tower),
     "difference": (PairNetwork, difference_head),
+    "difference-article": (PairNetwork, article_head),
 }
 
 

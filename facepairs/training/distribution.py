@@ -57,7 +57,7 @@ class Workers:
 
     def synchronise(self, head: keras.Model) -> None:
         """Make batch normalisation take mean and variance over the batches of all replicas."""
-        for layer in head.layers if self.replicas > 1 else ():
+        for layer in head._flatten_layers() if self.replicas > 1 else ():
             if isinstance(layer, keras.layers.BatchNormalization):
                 layer.synchronized = True
 

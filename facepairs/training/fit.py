@@ -149,7 +149,10 @@ def build_and_compile(
         if recipe.embeds:
             loss = EmbeddingLoss(config.loss, centre=recipe.centres)
         rate = PlannedRate(config.learning_rate, data.steps_per_epoch, config.first_plan)
-        optimizer = keras.optimizers.Adam(rate, global_clipnorm=recipe.clip_norm)
+        optimizer = keras.optimizers.Adam(
+            rate, weight_decay=recipe.weight_decay, global_clipnorm=recipe.clip_norm
+        )
+        optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
         model.compile(optimizer, loss, jit_compile=False)
         optimizer.build(model.trainable_variables)
     return network, model, rate

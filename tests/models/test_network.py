@@ -17,7 +17,7 @@ def images(count, px, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
 
 
-@pytest.mark.parametrize("name", ["siamese", "difference"])
+@pytest.mark.parametrize("name", ["siamese", "difference", "difference-article"])
 @pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (64, 128), (80, 100)])
 def test_scores_are_symmetric_at_any_size(name, crop, px):
     network = build_network(name, crop, px, augment=1.0)
@@ -31,8 +31,20 @@ def test_scores_are_symmetric_at_any_size(name, crop, px):
         assert forth == pytest.approx(back, abs=1e-6)
 
 
-def test_the_difference_network_has_the_articles_layers():
-    head = build_network("difference", 112, 112, augment=0.0).head
+def test_the_difference_network_judges_the_difference_of_two_maps():
+    head = build_network("difference", 64, 64, augment=0.0).head
+    left, right = (images(3, 64, seed) / np.float32(255) for seed in (1, 2))
+    shared = head.get_layer("shared")
+    maps = [np.asarray(shared(side)) for side in (left, right)]
+    assert maps[0].shape == (3, 16, 16, 48)
+    after = keras.Model(head.get_layer("difference").output, head.output)
+    wanted = np.asarray(head([left, right]))
+    assert np.asarray(after(maps[0] - maps[1])) == pytest.approx(wanted, abs=1e-5)
+    assert float(np.ptp(wanted)) > 1e-3
+
+
+def test_the_articles_network_has_the_articles_layers():
+    head = build_network("difference-article", 112, 112, augment=0.0).head
     convolutions = [layer for layer in head.layers if isinstance(layer, keras.layers.Conv2D)]
     assert [layer.filters for layer in convolutions] == [20, 40, 60, 80, 100]
     assert all(layer.kernel_size == (3, 3) for layer in convolutions)

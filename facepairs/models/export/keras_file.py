@@ -25,7 +25,7 @@ MAX_WEIGHT_BYTES = 2**30
 LAYERS = frozenset(
     (
         "Add", "AveragePooling2D", "BatchNormalization", "Concatenate", "Conv2D", "Dense",
-        "Flatten", "GlobalAveragePooling2D", "InputLayer", "MaxPooling2D", "ReLU",
+        "Dropout", "Flatten", "GlobalAveragePooling2D", "InputLayer", "MaxPooling2D", "ReLU",
         "Rescaling", "Resizing", "Subtract", "UnitNormalization", "Functional", "Sequential",
     )
 )  # fmt: skip
