@@ -1,4 +1,4 @@
-"""Train the tutorials' difference network with Keras's own `fit`.
+"""Train the difference network with Keras's own `fit`.
 
     pip install 'facepairs[train]'
     facepairs data synth --out photos --people 100   # or your own photos

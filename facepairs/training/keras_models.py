@@ -42,7 +42,7 @@ def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
     `pairs_dataset` yields them. Works with every Keras backend.
 
     Args:
-        name: `difference`, the network of the absolute difference of both images, or
+        name: `difference`, the network of the absolute difference of both faces, or
             `siamese`, one convolutional tower (its layer `face_tower`) for both sides.
         image_size: Side of the images in pixels, 64 to 224.
 
