@@ -126,7 +126,9 @@ RECIPES: dict[Model, Recipe] = {
         from_scratch=Pace(epochs=30, pairs_per_epoch=12_800, learning_rate=2e-3),
         batch_size=128,
         image_size=64,
-        crop_px=112,
+        crop_px=128,
+        weight_decay=1e-3,
+        several_share=0.75,
     ),
     "difference": replace(
         ARTICLE,

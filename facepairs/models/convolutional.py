@@ -7,8 +7,8 @@ All consist of stages of Conv 3x3, batch normalisation, ReLU and MaxPool.
   of the two maps, and judges it by three more stages, a dense layer and one logit.
 - The article's network takes the absolute difference of the faces themselves, as tutorials do.
 
-The absolute difference makes `f(a, b) = f(b, a)` exact. Both difference networks first normalise
-faces locally, because light changes pixels more than a face does.
+The absolute difference makes `f(a, b) = f(b, a)` exact. All first normalise faces locally, because
+light changes pixels more than a face does.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-TOWER_FILTERS, TOWER_DIMENSIONS = (32, 64, 128, 256), 256
+TOWER_FILTERS, TOWER_DIMENSIONS = (24, 48, 96, 128), 256
 SHARED_FILTERS, JUDGE_FILTERS = (24, 48), (64, 96, 128)  # before the difference, and after it
 ARTICLE_FILTERS = (20, 40, 60, 80, 100)
 DENSE, DROPOUT = 200, 0.3
@@ -29,13 +29,10 @@ LEAST_VARIANCE = 1e-3  # of pixels in [0, 1]; keeps noise in smooth skin small
 def face_tower(image_px: int) -> keras.Model:
     """Build float32[N, image_px, image_px, 3] → float32[N, 256], rows of length 1."""
     image = keras.Input((image_px, image_px, 3), name="image")
-    x = image
-    for filters in TOWER_FILTERS:
-        x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
-        x = layers.ReLU()(layers.BatchNormalization()(x))
-        x = layers.MaxPooling2D()(x)
-    x = layers.Dense(TOWER_DIMENSIONS, use_bias=False)(layers.Flatten()(x))
-    x = layers.BatchNormalization()(x)
+    x = _stages(LocalContrast(window_px(image_px))(image), TOWER_FILTERS)
+    x = layers.Dropout(DROPOUT)(layers.Flatten()(x))
+    x = layers.Dense(TOWER_DIMENSIONS, use_bias=False)(x)
+    x = layers.BatchNormalization(momentum=0.95)(x)
     return keras.Model(image, layers.UnitNormalization()(x), name="face_tower")
 
 

@@ -37,7 +37,7 @@ def index(faces):
 @pytest.fixture(scope="module")
 def start(index, tmp_path_factory):
     """A bundle of random weights, trained on 2 people of `faces` and 1 other, calibrated on 1."""
-    network = build_network("siamese", 112, PX, augment=0.0)
+    network = build_network("siamese", 128, PX, augment=0.0)
     for variable in network.head.variables:
         if "moving_mean" in variable.path:
             variable.assign(np.random.default_rng(3).normal(0, 0.1, variable.shape))
@@ -50,7 +50,7 @@ def start(index, tmp_path_factory):
 @pytest.fixture(scope="module")
 def loaded(start):
     """Another network with the weights of `start`, and the record of where they come from."""
-    other = build_network("siamese", 112, PX, augment=0.0)
+    other = build_network("siamese", 128, PX, augment=0.0)
     return other, load_initial_weights(str(start[0]), other)
 
 
@@ -135,8 +135,8 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
     foreign = changed_copy(start, tmp_path / "foreign", **{MODEL: b"PK not a model"})
     for folder, network in (
         (foreign, start[1]),
-        (start[0], build_network("difference", 112, PX, 0.0)),
-        (start[0], build_network("siamese", 112, 96, 0.0)),
+        (start[0], build_network("difference", 128, PX, 0.0)),
+        (start[0], build_network("siamese", 128, 96, 0.0)),
     ):
         with pytest.raises(BadBundle, match=str(folder)):
             load_initial_weights(str(folder), network)
