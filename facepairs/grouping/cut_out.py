@@ -14,7 +14,7 @@ from facepairs.images.decode import upright
 from facepairs.images.photo import open_photo
 from facepairs.images.problem import ImageProblem
 
-SIDES = (2.6, 2.2, 1.8, 1.5, 1.25)  # of a picture, in sides of its face
+SIDES = (2.6, 2.2, 1.8, 1.5, 1.25, 1.1)  # of a picture, in sides of its face
 PICTURE_SIDE = 1.6  # where nobody looks for faces again
 NEAR = 0.3  # distance of the face that is found from the one that is meant, in sides
 
@@ -70,7 +70,7 @@ def _square(picture: Image.Image, photo: Path, box: Box, sides: float) -> Image.
 def _shows_alone(picture: Image.Image, side_px: int) -> bool:
     """Return whether the face in the middle is found, and no other one."""
     try:
-        found = large_enough(find_faces(picture))
+        found = large_enough(find_faces(picture, every=True))
     except ImageProblem:  # nearly black
         return False
     if len(found) != 1:

@@ -274,7 +274,7 @@ def test_people_of_a_sorted_heap_are_named_and_enrolled(page, photos, tmp_path):
     page.one("#heap-folder").send_keys(str(people))
     form = page.wait(lambda: page.one("#heap-people form"))
     pictures = page.all("#heap-people .heap img")
-    assert [one.get_property("naturalWidth") for one in pictures] == [72, 72]
+    assert [one.get_property("naturalWidth") for one in pictures] == [96, 96]
     page.one("#any-quality").click()
     form.find_element("css selector", "input").send_keys("Ann", Keys.ENTER)
     page.wait(lambda: page.text("#people-count") == "1 person is enrolled.")
