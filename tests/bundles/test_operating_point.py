@@ -88,6 +88,23 @@ def test_between_two_thresholds_rates_and_their_intervals_are_interpolated():
     assert third.lookalike_fmr.value == pytest.approx(0.0525)
     assert third.fnmr.value == pytest.approx(0.04)
     assert third.fnmr.interval == pytest.approx((0.02, 0.08))
+    last = TABLE.at(0.575)  # half of the way from 0.25 to 0.9
+    assert (last.fmr.value, last.fnmr.value) == pytest.approx((0.005, 0.55))
+    for number, threshold in enumerate(TABLE.thresholds):
+        assert TABLE.at(threshold).fmr.value == RATES[number][0]
+    assert (TABLE.at(-2).fmr.value, TABLE.at(2).fmr.value) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("people", "words"), [(37, "37 people"), (1, "1 person"), (None, "people")]
+)
+def test_errors_on_your_own_people_follow_those_of_the_model(people, words):
+    own = msgspec.structs.replace(TABLE, people=people, measured_on="yours").at(0.1)
+    point = OperatingPoint(0.1, errors=TABLE.at(0.1), own_errors=own)
+    count = len(TABLE.at(0.1).lines())
+    assert point.lines()[:count] == TABLE.at(0.1).lines()
+    assert point.lines()[count].startswith(f"on your {words}: 1 in 10 strangers would pass")
+    assert "yours" not in point.describe()
 
 
 @given(st.floats(-2, 2))
