@@ -41,6 +41,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import FacepairsError
 from facepairs.images.photo import open_photo
+from facepairs.models.resnet import face_resnet
 from facepairs.support.atomic import atomic_file
 from facepairs.support.console import showing
 from facepairs.support.parallel import thread_map
@@ -53,10 +54,6 @@ TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 CROP_PX, PEOPLE, PHOTOS = 128, 250, 8
 WARM_UP_STEPS, FIRST_STEP, LEAST_STEPS = 10, 5, 20  # FIRST_STEP: from here on, steps are counted
 SAMPLE_S = 0.1  # between two looks at the GPU
-
-
-class Missing(Exception):
-    """Raised by a row or model that cannot run here; the message says why."""
 
 
 @dataclass
@@ -164,10 +161,7 @@ ROWS: dict[str, tuple[Callable[[Job], Any], bool]] = {  # the pipeline; does it 
 
 def build_model(name: str, crop_px: int) -> keras.Model:
     """Return a compiled model of crops of both sides, as they come: uint8, or float32."""
-    try:
-        network = _network(name, MODELS[name])
-    except ModuleNotFoundError as missing:
-        raise Missing(f"{name} needs {missing.name}") from None
+    network = _network(name, MODELS[name])
     sides = [keras.Input((crop_px, crop_px, 3), name=side) for side in ("left", "right")]
     resize = keras.layers.Resizing(MODELS[name], MODELS[name])
     model = keras.Model(sides, network([resize(side) for side in sides]), name=name)
@@ -180,8 +174,6 @@ def _network(name: str, side_px: int) -> keras.Model:
     """Return float32[B, side_px, side_px, 3] twice, in [0, 255] → a logit, or both embeddings."""
     if name != "resnet":
         return build_keras(name, side_px)
-    from facepairs.models.resnet import face_resnet
-
     sides = [keras.Input((side_px, side_px, 3)) for _ in range(2)]
     both = keras.layers.Rescaling(1 / 255)(keras.ops.concatenate(sides, axis=0))
     embeddings = face_resnet(side_px)(both)
@@ -278,12 +270,7 @@ def run(options: argparse.Namespace, folder: str) -> Iterator[Result]:
     )
     Job(Spec(settings, folder)).prepare()
     for name in options.models:
-        try:
-            model = build_model(name, CROP_PX)
-        except Missing as reason:
-            yield Result(name, "all rows", skipped=str(reason))
-            continue
-        ceiling = None
+        model, ceiling = build_model(name, CROP_PX), None
         for row in options.rows:
             pipeline, needs_tensorflow = ROWS[row]
             if needs_tensorflow and not TENSORFLOW:
