@@ -181,7 +181,9 @@ def turned_faces(pairs: AllPairs, yaw: npt.NDArray[np.float64]) -> tuple[TurnedF
     tables = []
     for above in TURNED:
         part = dataclasses.replace(pairs, hard=np.abs(yaw) >= above)
-        words = f"LFW, pairs with a face whose nose is {above:g} eye distances off the middle"
+        words = (
+            f"LFW, pairs with a face whose nose is {above:g} eye distances or more off the middle"
+        )
         tables.append(TurnedFaces(above_yaw=above, errors=part.errors([], words)))
     return tuple(tables)
 
