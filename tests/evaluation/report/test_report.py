@@ -93,7 +93,7 @@ def test_the_page_parses_and_loads_nothing(single, several):
 
 
 def test_every_figure_and_table_is_on_the_page(single, several):
-    for (found, html), title in ((single, "siamese on "), (several, "pixels, siamese, ")):
+    for (found, html), title in ((single, "fisher on "), (several, "pixels, siamese, ")):
         figures = set(found.figures())
         assert {"roc", "det", "scores-1", "reliability-1"} <= figures
         assert set(re.findall(r'<figure id="figure-([^"]+)"', html)) == figures
@@ -237,7 +237,7 @@ def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
 def test_only_view2_is_called_view2(tmp_path):
     write_method(tmp_path / "fisher", invented(6000, folds=10))
     html = render_page(evaluate([str(tmp_path / "fisher")]), "")
-    assert "siamese on LFW View 2" in html
+    assert "fisher on LFW View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
