@@ -134,7 +134,7 @@ class Job:
     @property
     def unaligned(self) -> CropPlan:
         """The plan that takes the centre square of every image."""
-        return CropPlan(self.plan.spec, self.plan.plain_px)
+        return CropPlan(self.plan.spec, self.plan.jpegs)
 
 
 def _draw_people(settings: Settings) -> FaceIndex:

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from facepairs.bench.job import Batch, Job, Skip
-from facepairs.pipeline.decode import Cropper
+from facepairs.pipeline.decode import RATIOS, Cropper, decode_window
 from facepairs.support.platform import cores
 
 ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
@@ -56,28 +57,33 @@ def limit(job: Job) -> Iterator[Batch]:
     """Read and decode the centre squares and drop them: no labels, no batches, no resizing.
 
     Each graph call decodes 64 images with unrolled `decode_and_crop_jpeg` operations, which run in
-    parallel on all cores. One byte of each image is kept, so that TensorFlow cannot skip the
-    decoding. Paths and squares are prepared beforehand.
+    parallel on all cores; its images are shrunk by the same ratio. One byte of each image is kept,
+    so that TensorFlow cannot skip the decoding. Paths and squares are prepared beforehand.
 
     Raises:
         Skip: If an image is not a plain JPEG.
     """
-    order = np.resize(job.image_order, -(-job.image_order.size // LIMIT_IMAGES) * LIMIT_IMAGES)
     if not job.plan.plain.all():
         raise Skip("needs plain JPEGs only")
+    cropper, images = Cropper(job.unaligned), job.image_order.ravel()
+    decoders = cropper.place(images).decoder
+    groups = [images[decoders == decoder] for decoder in np.unique(decoders)]
+    order = np.concatenate(
+        [np.resize(group, -(-group.size // LIMIT_IMAGES) * LIMIT_IMAGES) for group in groups]
+    )
     calls = len(order) // LIMIT_IMAGES
     paths = tf.reshape(tf.constant([os.fsencode(job.paths[image]) for image in order]), (calls, -1))
-    _, squares, _ = Cropper(job.unaligned).place(order)
+    decoder, squares, _ = cropper.place(order)
     crops = tf.constant(squares.reshape(calls, LIMIT_IMAGES, 4))
-
-    def first_byte(path: tf.Tensor, square: tf.Tensor) -> tf.Tensor:
-        return tf.io.decode_and_crop_jpeg(
-            tf.io.read_file(path), square, channels=3, dct_method="INTEGER_ACCURATE"
-        )[0, 0, 0]
+    ratios = tf.constant(decoder[::LIMIT_IMAGES] - 1)
 
     def decode(call: tf.Tensor) -> tf.Tensor:
-        images = zip(tf.unstack(paths[call]), tf.unstack(crops[call]), strict=True)
-        return tf.stack([first_byte(path, square) for path, square in images])
+        def first_bytes(ratio: int) -> tf.Tensor:
+            images = zip(tf.unstack(paths[call]), tf.unstack(crops[call]), strict=True)
+            decoded = (decode_window(tf.io.read_file(path), crop, ratio) for path, crop in images)
+            return tf.stack([pixels[0, 0, 0] for pixels in decoded])
+
+        return tf.switch_case(ratios[call], [partial(first_bytes, ratio) for ratio in RATIOS])
 
     numbers = tf.data.Dataset.range(calls).repeat()
     dataset = numbers.map(decode, cores(), deterministic=False).prefetch(cores())

@@ -20,7 +20,7 @@ from facepairs.bench.job import Batch, Job, Skip
 from facepairs.bench.rows import Measurement, Row, Spec
 from facepairs.support.platform import keep_freed_memory, kill_with_children
 
-WARM_UP_BATCHES, MIN_BATCHES = 5, 20
+WARM_UP_BATCHES, MIN_BATCHES = 5, 8  # one of 64 pairs of large photos may take ten seconds
 TIMEOUT_S = 3600.0  # a library may wait for ever for a process that it forked
 
 
@@ -92,7 +92,7 @@ def row_function(row: Row) -> Callable[[Job], Iterator[Batch]]:
 
 
 def measure(row: Callable[[Job], Iterator[Batch]], job: Job) -> Measurement:
-    """Run a row: 5 batches to warm up, then at least 20, and as long as the settings say."""
+    """Run a row: 5 batches to warm up, then at least 8, and as long as the settings say."""
     batches = row(job)
     for _ in range(WARM_UP_BATCHES):
         next(batches)

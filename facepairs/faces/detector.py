@@ -25,8 +25,7 @@ from facepairs.images.photo import Photo
 from facepairs.images.problem import ImageProblem
 from facepairs.images.warp import Points, Similarity, centred_square, warp
 
-# Names what the cache holds of a photo: change it with everything that changes what is found here,
-# or what `images.decode.is_plain` says.
+# Names what the cache holds of a photo: change it with everything that changes what is found here.
 DETECTOR = "yunet-4"
 MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin

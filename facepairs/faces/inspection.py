@@ -20,7 +20,7 @@ from facepairs.faces.hints import face_hints, whole_hints
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord, face_problem, face_rows, large_enough
 from facepairs.images.crop import ALIGNMENTS, CropPlan, CropSpec
-from facepairs.images.decode import is_plain
+from facepairs.images.decode import is_plain, orientation_of
 from facepairs.images.photo import Photo, open_photo, read_below, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem
 from facepairs.support import console
@@ -90,6 +90,7 @@ def inspect(photo: Photo, align: bool, digest: bytes) -> PhotoRecord:
         width_px=width_px,
         height_px=height_px,
         plain=is_plain(photo),
+        orientation=orientation_of(photo.opened) if photo.opened else 1,
         faces=face_rows(found) if align else None,
         hints=hints,
         digest=digest,
@@ -108,7 +109,7 @@ class PhotoTable:
     """The photos of an index, in its order.
 
     Attributes:
-        plain_px: int32[N, 2], as `CropPlan` has it.
+        jpegs: int32[N, 3], as `CropPlan` has it.
         landmarks: float32[N, 5, 2], of the most prominent face that is large enough, in pixels of
             the upright photo; NaN where there is none; None if faces were not looked for.
         faces: int32[N], how many faces a photo shows.
@@ -116,7 +117,7 @@ class PhotoTable:
         problems: The problem of each photo that cannot be used, and the problem in words.
     """
 
-    plain_px: npt.NDArray[np.int32]
+    jpegs: npt.NDArray[np.int32]
     landmarks: npt.NDArray[np.float32] | None
     faces: npt.NDArray[np.int32]
     content: npt.NDArray[np.int64]
@@ -132,14 +133,14 @@ class PhotoTable:
             align: With `landmarks`, a photo without a face, or with too small a one, cannot be
                 used; without, no faces are reported, even where a record has some.
         """
-        plain_px, faces = np.zeros((photos, 2), np.int32), np.zeros(photos, np.int32)
+        jpegs, faces = np.zeros((photos, 3), np.int32), np.zeros(photos, np.int32)
         content = np.zeros(photos, np.int64)
         landmarks = np.full((photos, 5, 2), np.nan, np.float32)
         problems: dict[int, tuple[str, str]] = {}
         for number, record in enumerate(records):
             content[number] = record.content
             if record.plain:
-                plain_px[number] = record.height_px, record.width_px
+                jpegs[number] = record.height_px, record.width_px, record.orientation
             if record.problem:
                 problems[number] = record.problem, record.reason
             elif align == "landmarks":
@@ -149,10 +150,10 @@ class PhotoTable:
                 else:
                     faces[number] = len(found)
                     landmarks[number] = large_enough(found)[0].landmarks
-        return cls(plain_px, landmarks if align == "landmarks" else None, faces, content, problems)
+        return cls(jpegs, landmarks if align == "landmarks" else None, faces, content, problems)
 
     def __len__(self) -> int:
-        return len(self.plain_px)
+        return len(self.jpegs)
 
     def without(self, images: Iterable[int]) -> "PhotoTable":
         """Return the table without some photos, as `FaceIndex.without` does."""
@@ -161,7 +162,7 @@ class PhotoTable:
         old = enumerate(kept.tolist())
         problems = {new: self.problems[image] for new, image in old if image in self.problems}
         faces, content = self.faces[kept], self.content[kept]
-        return PhotoTable(self.plain_px[kept], landmarks, faces, content, problems)
+        return PhotoTable(self.jpegs[kept], landmarks, faces, content, problems)
 
     def crop_plan(self, spec: CropSpec, align: Align) -> CropPlan:
         """Return how every photo is cropped.
@@ -174,11 +175,11 @@ class PhotoTable:
             ValueError: `align` is `landmarks`, but faces were not looked for.
         """
         if align == "none":
-            return CropPlan(spec, self.plain_px, None, ALIGNMENTS[align])
+            return CropPlan(spec, self.jpegs, None, ALIGNMENTS[align])
         if self.landmarks is None:
             raise ValueError("alignment needs landmarks; inspect the photos with them")
         to_crop = fit_crops(self.landmarks, spec)
-        return CropPlan(spec, self.plain_px, to_crop, ALIGNMENTS[align], DETECTOR)
+        return CropPlan(spec, self.jpegs, to_crop, ALIGNMENTS[align], DETECTOR)
 
 
 def inspect_photos(

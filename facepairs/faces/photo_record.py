@@ -12,7 +12,7 @@ from facepairs.faces.hints import Hint
 from facepairs.faces.yunet import MAX_FACES
 from facepairs.images.pixels import MAX_PIXELS
 
-FORMAT = 3  # of records on disk; change it with their fields
+FORMAT = 4  # of records on disk; change it with their fields, and with what `plain` means
 MAX_HINTS = 9
 
 Number = Annotated[float, Meta(ge=-1e6, le=1e6)]  # refuses NaN, too
@@ -31,6 +31,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
         width_px: Width of the upright photo.
         height_px: Height of the upright photo.
         plain: TensorFlow decodes the file exactly as Pillow does.
+        orientation: How the photo is stored, by EXIF: 1 to 8.
         faces: The faces, the most prominent first, in pixels of the upright photo; None if they
             were not looked for.
         hints: What makes the photo hard to judge: its most prominent face that is large enough, or
@@ -43,6 +44,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     width_px: Side = 0
     height_px: Side = 0
     plain: bool = False
+    orientation: Annotated[int, Meta(ge=1, le=8)] = 1
     faces: Annotated[tuple[FaceRow, ...], Meta(max_length=MAX_FACES)] | None = None
     hints: Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)] = ()
     digest: Annotated[bytes, Meta(max_length=32)] = b""

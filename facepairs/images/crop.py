@@ -105,7 +105,7 @@ def crop_photo(photo: Photo, spec: CropSpec) -> Crop:
     with upright(photo, side / (2 * spec.crop_px)) as (image, divisor):
         corner = (np.array(photo.upright_px) - side) // 2
         box = np.concatenate([corner, corner + side]) / divisor
-        return _resize_box(image, box, spec.crop_px)
+        return resize_box(image, box, spec.crop_px)
 
 
 def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
@@ -128,8 +128,8 @@ def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
         return warp(image, to_square.of_scaled_image(1 / divisor), side_px)
 
 
-def _resize_box(image: Image.Image, box: npt.NDArray[np.float64], crop_px: int) -> Crop:
-    """Cut a box and resize it to crop_px; pixels beside the box never mix in, as in training."""
+def resize_box(image: Image.Image, box: npt.NDArray[np.float64], crop_px: int) -> Crop:
+    """Cut a box (left, top, right, bottom) and resize it; pixels beside the box never mix in."""
     left, top = np.floor(box[:2]).astype(int).tolist()
     part = image.crop((left, top, *np.ceil(box[2:]).astype(int).tolist()))
     if box[2] - box[0] != crop_px:
@@ -144,8 +144,9 @@ class CropPlan:
 
     Attributes:
         spec: Side of the crop; without a map, which centre square it is.
-        plain_px: int32[N, 2], height and width of each image that TensorFlow decodes as Pillow does
-            (see `images.decode`); zeros for all others.
+        jpegs: int32[N, 3], of each JPEG that TensorFlow decodes as Pillow does (see
+            `images.decode.is_plain`): height and width of the upright photo, and how it is stored
+            by EXIF, 1 to 8. Zeros for all other images.
         to_crop: float64[N, 2, 3], the map from each full-size upright image to its crop: matrix and
             offset. None: the centre square of each image.
         alignment: Its name in a bundle's manifest, such as "landmarks-5" or "lfw-frame".
@@ -153,23 +154,23 @@ class CropPlan:
     """
 
     spec: CropSpec
-    plain_px: npt.NDArray[np.int32]
+    jpegs: npt.NDArray[np.int32]
     to_crop: Points | None = None
     alignment: str = LFW_FRAME
     detector: str = ""
 
     def __len__(self) -> int:
-        return len(self.plain_px)
+        return len(self.jpegs)
 
     @property
     def plain(self) -> npt.NDArray[np.bool_]:
         """Whether TensorFlow decodes each image as Pillow does: bool[N]."""
-        return self.plain_px[:, 0] > 0
+        return self.jpegs[:, 0] > 0
 
     def take(self, images: npt.NDArray[np.integer[Any]]) -> "CropPlan":
         """Return the plan of some images, int[N], in that order."""
         to_crop = None if self.to_crop is None else self.to_crop[images]
-        return replace(self, plain_px=self.plain_px[images], to_crop=to_crop)
+        return replace(self, jpegs=self.jpegs[images], to_crop=to_crop)
 
     def crop(self, photo: Photo, image: int) -> Crop:
         """Cut the crop of an image by its number, as verification does.

@@ -151,17 +151,15 @@ def _shrink_jpeg(image: Image.Image, divisor: int) -> int:
 def is_plain(photo: Photo) -> bool:
     """Return whether TensorFlow decodes an image exactly as Pillow does, with little memory.
 
-    That is a JPEG with Huffman coding, 1 or 3 components and an end marker, stored upright, and not
-    a large one of several scans. Caches hold the answer: change `faces.detector.DETECTOR` with it.
+    That is a JPEG with Huffman coding, 1 or 3 components and an end marker, and not a large one of
+    several scans. It may be stored turned. Caches hold the answer: change `faces.photo_record.
+    FORMAT` with it.
 
     Args:
         photo: What `open_photo` returned for a file or its bytes; it was decoded without an error.
     """
     data = photo.content
     if not isinstance(data, bytes) or not data.startswith(jpeg.SIGNATURE):
-        return False
-    assert photo.opened
-    if turn_of(photo.opened) is not None:
         return False
     scans = pixels = 0
     marker = jpeg.NO_MARKER
@@ -177,17 +175,23 @@ def is_plain(photo: Photo) -> bool:
 
 
 def turn_of(image: Image.Image) -> Image.Transpose | None:
-    """Return how to turn a stored image upright by its EXIF orientation, None when it already is.
+    """Return how to turn a stored image upright by its EXIF, None when it already is."""
+    return TURNS.get(orientation_of(image))
+
+
+def orientation_of(image: Image.Image) -> int:
+    """Return the EXIF orientation of a stored image, 1 to 8; 1 is upright, as without EXIF.
 
     The EXIF of a PNG may come after its pixels, which are then decoded.
     """
     try:
         if tags_overclaim(exif_block(image.info)):
-            return None
+            return 1
         with quiet_pillow():
-            return TURNS.get(int(image.getexif().get(EXIF_ORIENTATION, 1)))
+            orientation = int(image.getexif().get(EXIF_ORIENTATION, 1))
+            return orientation if orientation in TURNS else 1
     except Exception:  # noqa: BLE001 - a broken EXIF block does not make a broken image
-        return None
+        return 1
 
 
 def exif_block(info: Mapping[Any, Any]) -> bytes:

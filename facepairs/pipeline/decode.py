@@ -1,8 +1,10 @@
 """Crop plain JPEGs in TensorFlow's C++; other images are cropped as verification does.
 
 Array contract: uint8[crop_px, crop_px, 3], RGB. Of a JPEG only the window that its crop needs is
-decoded. Which of the two ways an image goes depends on the image alone, never on its batch, so a
-crop has the same bits in every store (but for pair caches of JPEGs, which store it with a loss).
+decoded. Where the crop is much smaller, the photo is decoded at a half, a quarter or an eighth of
+its size (libjpeg's DCT scaling), as in verification. How an image is decoded depends on the image
+alone, never on its batch, so a crop has the same bits in every store (but for pair caches of JPEGs,
+which store it with a loss).
 
 There are two warps. `facepairs.images` cuts the same crops with Pillow, because the verifier does
 without OpenCV (80 MB); training warps with OpenCV, because Pillow takes as long as decoding. A test
@@ -11,24 +13,56 @@ compares the two.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
+from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.images.crop import Crop, CropPlan
+from facepairs.images.crop import Crop, CropPlan, resize_box
 from facepairs.images.photo import open_photo
 
 CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
-MAX_SCALE = 2  # pixels of a photo per pixel of its crop; from here on, pixels are averaged first
-
+FILES_AT_A_TIME = 4  # that each batch of large photos holds in memory
+RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
 DCT = "INTEGER_ACCURATE"  # as Pillow decodes
+
+# By EXIF orientation: from a place in the stored photo to the same in the upright one, (x, y).
+TO_UPRIGHT = np.array(
+    [
+        [(1, 0), (0, 1)],  # 0 is not used
+        [(1, 0), (0, 1)],
+        [(-1, 0), (0, 1)],
+        [(-1, 0), (0, -1)],
+        [(1, 0), (0, -1)],
+        [(0, 1), (1, 0)],
+        [(0, -1), (1, 0)],
+        [(0, -1), (-1, 0)],
+        [(0, 1), (-1, 0)],
+    ],
+    np.float64,
+)
 
 Maps = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer[Any]]
+
+
+class Placement(NamedTuple):
+    """How images are decoded.
+
+    Attributes:
+        decoder: int32[N], 0: as verification does. 1 to 4: by TensorFlow, at a ratio of 1, 2, 4, 8.
+        windows: int32[N, 4] parts (top, left, height, width) of the stored photos, shrunk by the
+            ratio; never empty and within the photo, if TensorFlow decodes it.
+        back: float64[N, 2, 3] maps from the crops to the windows.
+    """
+
+    decoder: npt.NDArray[np.int32]
+    windows: npt.NDArray[np.int32]
+    back: Maps
 
 
 class Cropper:
@@ -40,7 +74,7 @@ class Cropper:
 
     def __init__(self, plan: CropPlan) -> None:
         self._plan, self._side = plan, plan.spec.crop_px
-        self._aligned = plan.to_crop is not None
+        self._finish = _resize if plan.to_crop is None else _warp
 
     def crop(self, data: bytes, image: int, name: str) -> Crop:
         """Return the crop of an image.
@@ -53,50 +87,82 @@ class Cropper:
         Raises:
             BadImage: It cannot be decoded.
         """
-        fast, windows, back = self.place(np.array([image]))
-        if not fast[0]:
+        decoder, windows, back = self.place(np.array([image]))
+        if not decoder[0]:
             return self._plan.crop(open_photo(data, name), image)
         try:
             with tf.device("/CPU:0"):
-                pixels: Crop = _decode_window(tf.constant(data), windows[0]).numpy()
+                ratio = RATIOS[decoder[0] - 1]
+                pixels = decode_window(tf.constant(data), windows[0], ratio).numpy()
         except tf.errors.OpError:
             raise BadImage(f"{name}: TensorFlow cannot decode it; repair or remove it") from None
-        return self._warp(back, pixels)[0] if self._aligned else pixels
+        return self._finish(pixels, back[0], self._side)
 
-    def place(self, images: Numbers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], Maps]:
-        """Return the windows of images, int[N], that their crops need.
-
-        Returns:
-            Whether TensorFlow crops the image, bool[N]: a plain JPEG of which no pixels have to be
-            averaged, as an aligned crop has over half of the photo's resolution, a centre square
-            exactly that. Then int32[N, 4] windows (top, left, height, width), never empty and
-            within the image, and float64[N, 2, 3] maps from the crops to them.
-        """
-        sizes = self._plan.plain_px[images]
-        fast = sizes[:, 0] > 0
+    def place(self, images: Numbers) -> Placement:
+        """Return how images, int[N], are decoded."""
+        jpegs = self._plan.jpegs[images]
+        sizes, turn = jpegs[:, 1::-1].astype(np.float64), TO_UPRIGHT[jpegs[:, 2]]  # x, y
+        to_crop = self._to_crop(images, sizes)
+        shrink = 1 / np.hypot(*to_crop[:, :, 0].T)
         if self._plan.to_crop is None:
-            share = self._side / self._plan.spec.frame_px
-            sides = np.maximum(np.round(sizes.min(axis=1, keepdims=True) * share), 1)
-            windows = np.hstack([(sizes - sides) // 2, sides, sides]).astype(np.int32)
-            return fast & (sides[:, 0] == self._side), windows, np.zeros((len(sizes), 2, 3))
-        to_crop = self._plan.to_crop[images]
-        matrix = np.linalg.inv(to_crop[:, :, :2])
-        offset = -matrix @ to_crop[:, :, 2:]
-        last = self._side - 1.0
-        corners = matrix @ np.array([(0.0, last, 0.0, last), (0.0, 0.0, last, last)]) + offset
-        most = sizes[:, ::-1] - 1
-        low = np.clip(np.floor(corners.min(axis=2)) - 1, 0, most)
-        high = np.clip(np.ceil(corners.max(axis=2)) + 1, low, most)
-        windows = np.hstack([low[:, ::-1], (high - low)[:, ::-1] + 1]).astype(np.int32)
-        keeps_pixels = np.hypot(to_crop[:, 0, 0], to_crop[:, 1, 0]) > 1 / MAX_SCALE
-        return fast & keeps_pixels, windows, np.dstack([matrix, offset - low[:, :, None]])
+            shrink /= 2  # resizing still averages
+        exponent = np.searchsorted(RATIOS[1:], shrink, side="right")
+        ratio = np.array(RATIOS)[exponent][:, None]
+        stored = np.abs(np.einsum("nji,nj->ni", turn, sizes))
+        # From the crop back to the upright photo, to the stored one, and to that one shrunk.
+        matrix = np.linalg.inv(to_crop[:, :, :2] @ turn)
+        offset = to_crop[:, :, 2] + np.einsum(
+            "nij,njk,nk->ni", to_crop[:, :, :2], np.maximum(-turn, 0), stored - 1
+        )
+        place = (0.5 - np.einsum("nij,nj->ni", matrix, offset)) / ratio - 0.5
+        back = np.dstack([matrix / ratio[:, :, None], place])
+        low, high = self._reach(back, -(-stored // ratio))
+        windows = np.hstack([low[:, ::-1], (high - low)[:, ::-1]]).astype(np.int32)
+        back[:, :, 2] -= low
+        return Placement(np.where(jpegs[:, 0] > 0, exponent + 1, 0).astype(np.int32), windows, back)
+
+    def _to_crop(self, images: Numbers, sizes: Maps) -> Maps:
+        """Return the maps from upright photos to crops: float64[N, 2, 3]."""
+        if self._plan.to_crop is not None:
+            return self._plan.to_crop[images]
+        share = self._side / self._plan.spec.frame_px
+        side = np.maximum(np.round(sizes.min(axis=1, keepdims=True) * share), 1)
+        scale, corner = self._side / side, (sizes - side) // 2
+        matrix = np.eye(2) * scale[:, :, None]
+        return np.dstack([matrix, (0.5 - corner) * scale - 0.5])
+
+    def _reach(self, back: Maps, sizes: Maps) -> tuple[Maps, Maps]:
+        """Return where the windows begin and end: float64[N, 2] of (x, y) each."""
+        edge = 0.5 if self._plan.to_crop is None else 0.0  # of a pixel, whose middle is at 0
+        first, last = -edge, self._side - 1 + edge
+        corners = back[:, :, :2] @ np.array(
+            [(first, last, first, last), (first, first, last, last)]
+        )
+        corners += back[:, :, 2:] + edge
+        most = np.maximum(sizes, 1)
+        around = np.ones((len(back), 1))  # pixels, as colours at the edge of a window may be off
+        if self._plan.to_crop is None:
+            corners = np.round(corners * RATIOS[-1]) / RATIOS[-1]
+            around[_is_copy(back)] = 0
+        low, high = np.floor(corners.min(axis=2)) - around, np.ceil(corners.max(axis=2)) + around
+        high += 1 - 2 * edge  # of pixels' middles, it was the last one
+        low = np.clip(low, 0, most - 1)
+        return low, np.clip(high, low + 1, most)
+
+    def is_simple(self, placement: Placement) -> bool:
+        """Return whether `read` can make the crops: each window needs at most a warp."""
+        if (placement.decoder != 1).any():
+            return False
+        if self._plan.to_crop is not None:
+            return True
+        return bool(_is_copy(placement.back).all())
 
     def read(self, paths: tf.Tensor, windows: tf.Tensor, back: tf.Tensor) -> tf.Tensor:
-        """Read and crop images that TensorFlow crops.
+        """Read and crop images of which `is_simple` is true, all at once.
 
         Args:
             paths: string[N], N known.
-            windows: int32[N, 4], as `place` returns them.
+            windows: int32[N, 4], of a placement.
             back: float64[N, 2, 3], likewise.
 
         Returns:
@@ -105,22 +171,95 @@ class Cropper:
 
         def crops(paths: tf.Tensor, windows: tf.Tensor, back: tf.Tensor) -> tf.Tensor:
             pixels = [
-                _decode_window(tf.io.read_file(path), window)
+                decode_window(tf.io.read_file(path), window)
                 for path, window in zip(tf.unstack(paths), tf.unstack(windows), strict=True)
             ]
-            if not self._aligned:
+            if self._plan.to_crop is None:
                 return tf.stack(pixels)
-            return tf.numpy_function(self._warp, [back, *pixels], tf.uint8, stateful=False)
+            return tf.numpy_function(self._warp_all, [back, *pixels], tf.uint8, stateful=False)
 
         return _unrolled(crops, self._side, paths, windows, back)
 
-    def _warp(self, back: Maps, *windows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def read_each(
+        self,
+        images: tf.Tensor,
+        paths: tf.Tensor,
+        decoder: tf.Tensor,
+        windows: tf.Tensor,
+        back: tf.Tensor,
+        other: Callable[[Any], Crop],
+    ) -> tf.Tensor:
+        """Read and crop any images, a few at a time.
+
+        Args:
+            images: int32[N], their numbers.
+            paths: string[N].
+            decoder: int32[N], of a placement.
+            windows: int32[N, 4], likewise.
+            back: float64[N, 2, 3], likewise.
+            other: Returns the crop of an image that TensorFlow does not decode, by its number.
+
+        Returns:
+            uint8[N, crop_px, crop_px, 3].
+        """
+        crop = tf.TensorSpec([self._side, self._side, 3], tf.uint8)
+        finish = partial(self._finish, side=self._side)
+
+        def read_one(row: tuple[tf.Tensor, ...]) -> tf.Tensor:
+            image, path, decoder, window, back = row
+
+            def scaled(ratio: int) -> tf.Tensor:
+                pixels = decode_window(tf.io.read_file(path), window, ratio)
+                return tf.numpy_function(finish, [pixels, back], tf.uint8, stateful=False)
+
+            def verified() -> tf.Tensor:
+                return tf.numpy_function(other, [image], tf.uint8, stateful=False)
+
+            ways = [verified, *(partial(scaled, ratio) for ratio in RATIOS)]
+            return tf.ensure_shape(tf.switch_case(decoder, ways), crop.shape)
+
+        rows = (images, paths, decoder, windows, back)
+        return tf.map_fn(
+            read_one, rows, parallel_iterations=FILES_AT_A_TIME, fn_output_signature=crop
+        )
+
+    def _warp_all(self, back: Maps, *windows: Crop) -> Crop:
         """Return the aligned crops of windows: uint8[N, crop_px, crop_px, 3]."""
         crops = np.empty((len(windows), self._side, self._side, 3), np.uint8)
         for crop, window, matrix in zip(crops, windows, back, strict=True):
-            flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-            cv2.warpAffine(window, matrix, (self._side, self._side), crop, flags)
+            _warp(window, matrix, self._side, crop)
         return crops
+
+
+def _warp(window: Crop, back: Maps, side: int, out: Crop | None = None) -> Crop:
+    """Return the aligned crop of a window."""
+    reduction = int(np.hypot(*back[:, 0]))
+    if reduction > 1:  # whole pixels are averaged first, as in verification
+        window = np.asarray(Image.fromarray(window).reduce(reduction))
+        back = np.column_stack([back[:, :2], back[:, 2] + 0.5]) / reduction
+        back[:, 2] -= 0.5
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    return np.asarray(cv2.warpAffine(window, back, (side, side), out, flags))
+
+
+def _resize(window: Crop, back: Maps, side: int) -> Crop:
+    """Return the crop of a window that holds the centre square of a photo, perhaps turned."""
+    ends = back[:, :2] @ np.array([(-0.5, side - 0.5), (-0.5, side - 0.5)]) + back[:, 2:] + 0.5
+    ends = np.round(ends * RATIOS[-1]) / RATIOS[-1]
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    turned = resize_box(Image.fromarray(window), np.concatenate([low, high]), side)
+    if abs(back[0, 1]) > abs(back[0, 0]):
+        turned, back = turned.transpose(1, 0, 2), back[::-1]
+    return np.ascontiguousarray(turned[:: _sign(back[1, 1]), :: _sign(back[0, 0])])
+
+
+def _is_copy(back: Maps) -> npt.NDArray[np.bool_]:
+    """Return of maps whether they keep pixels as they are: bool[N]."""
+    return np.asarray((back[:, :, :2] == np.eye(2)).all(axis=(1, 2)))
+
+
+def _sign(value: float) -> int:
+    return 1 if value > 0 else -1
 
 
 def decode_jpegs(files: tf.Tensor, side: int) -> tf.Tensor:
@@ -129,9 +268,9 @@ def decode_jpegs(files: tf.Tensor, side: int) -> tf.Tensor:
     return _unrolled(lambda part: tf.stack([*map(decode, tf.unstack(part))]), side, files)
 
 
-def _decode_window(data: tf.Tensor, window: Any) -> tf.Tensor:
-    """Decode a window (top, left, height, width) of a JPEG."""
-    return tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method=DCT)
+def decode_window(data: tf.Tensor, window: Any, ratio: int = 1) -> tf.Tensor:
+    """Decode a window (top, left, height, width) of a JPEG that is shrunk by a ratio."""
+    return tf.io.decode_and_crop_jpeg(data, window, channels=3, ratio=ratio, dct_method=DCT)
 
 
 def _unrolled(crops_of: Callable[..., tf.Tensor], side: int, *columns: tf.Tensor) -> tf.Tensor:

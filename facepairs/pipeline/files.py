@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
@@ -15,7 +14,7 @@ from facepairs.images.crop import Crop, CropPlan
 from facepairs.images.photo import read_image_file
 from facepairs.pipeline.decode import Cropper, Numbers
 
-MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
+MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read a few at a time, to save memory
 
 READING_ERRORS = (  # of a photo that is damaged, gone or locked; not of memory or workers
     tf.errors.InvalidArgumentError,
@@ -41,35 +40,35 @@ class FileStore:
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Return a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3].
 
-        A batch of `images` that TensorFlow crops, the usual case, has a graph for that number. The
-        function raises `tf.errors.InvalidArgumentError` for an image that cannot be decoded.
+        A batch of `images` that need no shrinking, as LFW's, is decoded all at once, by a graph for
+        that number; any other batch a few images at a time. The function raises
+        `tf.errors.InvalidArgumentError` for an image that cannot be decoded.
         """
+        types = (tf.bool, tf.string, tf.int32, tf.int32, tf.float64)
 
-        def look_up(numbers: Numbers) -> tuple[np.bool_, npt.NDArray[np.object_], Any, Any]:
+        def look_up(numbers: Numbers) -> tuple[Any, ...]:
             # The paths are built on demand: a tensor of all takes over 100 bytes per image.
+            paths = [os.fsencode(self._index.path(image)) for image in numbers.tolist()]
+            placement = self._cropper.place(numbers)
             small = self._index.sizes[numbers].sum() <= MAX_BATCH_BYTES
-            fast, windows, back = self._cropper.place(numbers)
-            usual = np.bool_(len(numbers) == images and small and fast.all())
-            read = numbers.tolist() if usual else []
-            paths = [os.fsencode(self._index.path(image)) for image in read]
-            return usual, np.array(paths, np.object_), windows, back
+            simple = len(numbers) == images and small and self._cropper.is_simple(placement)
+            return np.bool_(simple), np.array(paths, np.object_), *placement
 
         def load(numbers: tf.Tensor) -> tf.Tensor:
-            def one_by_one() -> tf.Tensor:
-                return tf.numpy_function(self._crop_each, [numbers], tf.uint8, stateful=False)
+            def all_at_once() -> tf.Tensor:
+                columns = ((paths, ()), (windows, (4,)), (back, (2, 3)))
+                known = [tf.ensure_shape(column, [images, *shape]) for column, shape in columns]
+                return self._cropper.read(*known)
 
-            def together() -> tf.Tensor:
-                return self._cropper.read(
-                    tf.ensure_shape(paths, [images]),
-                    tf.ensure_shape(windows, [images, 4]),
-                    tf.ensure_shape(back, [images, 2, 3]),
+            def a_few_at_a_time() -> tf.Tensor:
+                return self._cropper.read_each(
+                    numbers, paths, decoder, windows, back, self._crop_one
                 )
 
-            types = (tf.bool, tf.string, tf.int32, tf.float64)
-            usual, paths, windows, back = tf.numpy_function(
+            simple, paths, decoder, windows, back = tf.numpy_function(
                 look_up, [numbers], types, stateful=False
             )
-            crops = tf.cond(tf.ensure_shape(usual, []), together, one_by_one)
+            crops = tf.cond(tf.ensure_shape(simple, []), all_at_once, a_few_at_a_time)
             return tf.ensure_shape(crops, (None, self.crop_px, self.crop_px, 3))
 
         return load
@@ -82,15 +81,12 @@ class FileStore:
         except OSError as error:
             raise BadImage(f"{path}: {error.strerror}; repair or remove it") from None
 
-    def _crop_each(self, images: Numbers) -> Crop:
-        """Crop int[N] images; raise ValueError for BadImage, which TensorFlow passes on."""
-        crops = np.empty((len(images), self.crop_px, self.crop_px, 3), np.uint8)
+    def _crop_one(self, image: np.int32) -> Crop:
+        """Crop one image; raise ValueError for BadImage, which TensorFlow passes on."""
         try:
-            for number, image in enumerate(images.tolist()):
-                crops[number] = self.crop(image)
+            return self.crop(int(image))
         except BadImage as error:
             raise ValueError(str(error)) from None
-        return crops
 
 
 @contextlib.contextmanager

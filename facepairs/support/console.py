@@ -58,6 +58,11 @@ def showing(
         _current = before
 
 
+def is_shown() -> bool:
+    """Return whether a `showing` block shows progress."""
+    return _current.progress is not _ignore_phase
+
+
 def log(line: str) -> None:
     """Show a message: one line of plain text."""
     _current.log(line)

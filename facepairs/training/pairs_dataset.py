@@ -1,9 +1,12 @@
 """Pairs of a folder of faces for `keras.Model.fit`."""
 
 import itertools
+import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import keras
 import numpy as np
 import tensorflow as tf
 from msgspec import Meta
@@ -21,6 +24,7 @@ from facepairs.pipeline.dataset import Batch, Blocks, load_ahead, make_dataset, 
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.store import RecordStore
+from facepairs.support import console
 from facepairs.support.validation import check_value
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.people import prepare
@@ -32,6 +36,7 @@ Pairs = Annotated[int, Meta(ge=2)]
 BatchSize = Annotated[int, Meta(ge=2, le=4096)]
 Side = Annotated[int, Meta(ge=1, le=1024)]
 TRAINING_PAIRS, HELD_OUT_PAIRS = 12_800, 2_000
+SILENT_S = 2.0  # after which progress is shown
 
 
 def pairs_dataset(
@@ -59,8 +64,9 @@ def pairs_dataset(
         └── portrait.png
     ```
 
-    People are split by a hash of their names, as a training of that seed does, so nobody is
-    in two of the splits.
+    What takes long, such as finding the faces, is shown by a progress bar like Keras'; what was
+    found is kept for the next time. People are split by a hash of their names, as a training of
+    that seed does, so nobody is in two of the splits.
 
     Examples:
         >>> model = facepairs.build_keras("difference")
@@ -115,13 +121,15 @@ def pairs_dataset(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad,
         cache=str(cache or ""),
     )  # fmt: skip
-    index, plan, people = prepare(Path(data), config)
+    with _progress_shown():
+        index, plan, people = prepare(Path(data), config)
     if cache is not None:
         records = open_training_cache(Path(cache), index, plan, people, config)
         batches = max(1, min(pairs or TRAINING_PAIRS, records.pairs) // batch_size)
         cached = _epochs_of_cache(records, batch_size, batches, seed)
         return _images(cached, image_size, batches)
-    images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
+    with _progress_shown():
+        images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
     first = index.first
     blocks: Blocks
     if split == "training":
@@ -140,6 +148,25 @@ def pairs_dataset(
         batches = -(-len(fixed) // batch_size)
         blocks = lambda: iter([fixed])  # noqa: E731
     return _images(make_dataset(images, blocks, batch_size), image_size, batches)
+
+
+def _progress_shown() -> AbstractContextManager[None]:
+    """Show what takes long by Keras' progress bar, unless the caller shows it in another way."""
+    return nullcontext() if console.is_shown() else console.showing(progress=_keras_bar)
+
+
+def _keras_bar(phase: str) -> console.Progress:
+    """Return a function that draws the progress of a phase that takes over two seconds."""
+    started, bars = time.monotonic(), list[keras.utils.Progbar]()
+
+    def draw(done: int, total: int) -> None:
+        if not bars and time.monotonic() - started > SILENT_S:
+            print(phase)
+            bars.append(keras.utils.Progbar(total, unit_name="photo"))
+        for bar in bars:
+            bar.update(done)
+
+    return draw
 
 
 def _epochs_of_cache(

@@ -69,10 +69,10 @@ def test_the_table_tells_what_every_photo_shows(index, cache):
     assert np.isnan(table.landmarks[~usable]).all()
     assert calls[-1] == (len(index), len(index))
     suffixes = [index.name(image)[-3:] for image in range(len(index))]
-    plain = np.flatnonzero(table.plain_px[:, 0])
+    plain = np.flatnonzero(table.jpegs[:, 0])
     assert [suffixes[image] for image in plain] == ["jpg"] * 6
     with Image.open(index.path(plain[0])) as photo:
-        assert table.plain_px[plain[0]].tolist() == [photo.height, photo.width]
+        assert table.jpegs[plain[0]].tolist() == [photo.height, photo.width, 1]
 
 
 def test_no_photo_is_searched_twice(index, cache, searches, tmp_path):
@@ -105,7 +105,7 @@ def test_without_alignment_faces_are_not_searched_and_frames_are_whole(index, ca
     assert len(searches) == len(index) - 1
     again = inspect_photos(index, "none", cache=cache)
     assert not again.faces.any()
-    assert np.array_equal(again.plain_px, searched.plain_px)
+    assert np.array_equal(again.jpegs, searched.jpegs)
 
 
 def test_the_plan_crops_as_verification_does(index, cache):

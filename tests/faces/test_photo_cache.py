@@ -39,7 +39,7 @@ sys.stdin.readline()
 def record(number):
     face = (0.9, *(float(number + at) for at in range(10)))
     digest = hashlib.sha256(b"%d" % number).digest()
-    return PhotoRecord("", "", 640, 480, True, (face,) * (number % 3), digest=digest)
+    return PhotoRecord("", "", 640, 480, True, 6, (face,) * (number % 3), digest=digest)
 
 
 def writer(path, start):

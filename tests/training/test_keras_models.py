@@ -8,6 +8,7 @@ from processes.command_line import facepairs as facepairs_command
 import facepairs
 from facepairs.errors import BadConfig, BadData
 from facepairs.models.losses import LOSSES, build_loss
+from facepairs.training import pairs_dataset
 
 
 def embeddings(pairs=6):
@@ -40,6 +41,30 @@ def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape
     assert outputs.shape == shape
     expected = outputs if name == "difference" else outputs[:, ::-1]
     assert np.allclose(swapped, expected, atol=1e-5)
+
+
+def test_long_preparation_is_shown_unless_the_caller_shows_it(faces, monkeypatch, capsys):
+    def prepare():
+        facepairs.pairs_dataset(faces, store="memory", align="none", pairs=8, batch_size=4)
+
+    monkeypatch.setattr(pairs_dataset, "SILENT_S", 1e9)
+    prepare()
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(pairs_dataset, "SILENT_S", -1)
+    prepare()
+    shown = capsys.readouterr().out
+    count = len(list(faces.glob("*/*.jpg")))
+    assert "finding faces" in shown
+    assert "decoding images" in shown
+    assert f"{count}/{count}" in shown
+    with facepairs.showing():
+        prepare()
+    assert f"{count}/{count}" in capsys.readouterr().out
+    phases = []
+    with facepairs.showing(progress=lambda phase: phases.append(phase) or (lambda *_: None)):
+        prepare()
+    assert phases == ["finding faces", "decoding images"]
+    assert capsys.readouterr().out == ""
 
 
 def test_an_unknown_model_is_refused():
