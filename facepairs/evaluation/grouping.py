@@ -80,11 +80,6 @@ class Cells:
             mixed=self.sum_by_person(self.count * (self.faces_around(self.count) - self.count)),
         )
 
-    def shared(self) -> float:
-        """Return the sum of squares of how many mixed pairs every two people have in a group."""
-        squares = self.count**2
-        return float(squares @ (self.faces_around(squares) - squares)) / 2
-
     def mixed_groups(self) -> int:
         """Return how many groups have faces of more than one person."""
         return int((np.bincount(self.group) > 1).sum())
@@ -122,8 +117,7 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     cuts = np.linspace(most / 4, most, CUTS).round(6).tolist()
     people = np.unique(np.concatenate([heap.person for heap in heaps]))
     joined, all_pairs = np.zeros((len(people), CUTS)), np.zeros(len(people))
-    shared, people_pairs = np.zeros(CUTS), 0
-    mixed, group_pairs = np.zeros(CUTS), np.zeros(CUTS)
+    mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
     for embeddings, person, cohort in heaps:
         merges = average_linkage(unit_rows(embeddings), most, cohort=cohort)
         found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
@@ -131,7 +125,6 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
         people_pairs += len(inside) * (len(inside) - 1) // 2
         joined[inside] += np.stack([cells.pairs.mixed for cells in found], axis=1)
         all_pairs[inside] += found[0].pairs.impostor
-        shared += [cells.shared() for cells in found]
         mixed += [cells.mixed_groups() for cells in found]
         groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
         group_pairs += groups * (groups - 1) / 2
@@ -141,8 +134,9 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     of = all_pairs.sum() / 2
     rates = joined.sum(axis=0) / 2 / of
     stricter = slice(None, None, -1)  # lower heights
+    # One merge joins many pairs, of more than two people: nothing is taken off for shared pairs.
     low, high = falling_intervals(
-        rates[stricter], joined[:, stricter], all_pairs, of, shared[stricter] / of**2, people_pairs
+        rates[stricter], joined[:, stricter], all_pairs, of, np.zeros(CUTS), people_pairs
     )
     return GroupErrors(
         people_pairs=people_pairs,
