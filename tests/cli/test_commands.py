@@ -7,7 +7,7 @@ from processes.command_line import in_process
 
 from facepairs.cli.main import COMMANDS, EVERYWHERE, build_command
 
-MOST_COMMANDS, MOST_OPTIONS = 24, 100
+MOST_COMMANDS, MOST_OPTIONS = 24, 102
 UNCOUNTED = {"--help", "--json", "--quiet", "--verbose"}
 LONGEST_HELP = 60  # characters of the line in the list of commands
 
