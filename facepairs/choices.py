@@ -11,7 +11,7 @@ PHOTO_CACHE, NO_PHOTO_CACHE = "FACEPAIRS_CACHE", "FACEPAIRS_NO_CACHE"
 
 Model = Literal["resnet", "fisher", "siamese", "difference", "difference-article"]
 Align = Literal["landmarks", "none"]
-Store = Literal["auto", "files", "memory"]
+Store = Literal["auto", "files", "memory", "tfrecord"]
 Loss = Literal["in-batch", "margin", "triplet"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]

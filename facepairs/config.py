@@ -1,7 +1,7 @@
-"""`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
+"""The settings of a training: `TrainConfig`, as they are given, and `Settings`, complete.
 
-It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
-a resumed run reads it. `settings.toml.template` says what each means; what nobody sets is in
+They are loaded from TOML, resolved once, and written as TOML into the run folder, from which a
+resumed run reads them. `settings.toml.template` says what each means; what nobody sets is in
 `facepairs.recipes`.
 """
 
@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from facepairs.bundles.bundle import DEFAULT, MODEL, Bundle
 from facepairs.choices import Align, Loss, Model
-from facepairs.errors import BadConfig
+from facepairs.errors import BadBundle, BadConfig
 from facepairs.recipes import RECIPES, Pace, Recipe
 from facepairs.support.validation import check_fields, parse_toml, validate
 
@@ -23,87 +24,153 @@ MAX_EPOCHS = 100_000
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
 TEMPLATE = Path(__file__).with_name("settings.toml.template")  # each setting with its meaning
-BY_MODEL = 0  # stands for the value of the model's recipe
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """The settings of a training run; `docs/reference/settings.md` explains each.
 
-    What is not given, or 0 where a number depends on the model, is decided by the model's recipe.
+    None stands for what is not given: the model, or the bundle that training starts from, decides.
 
     Examples:
-        >>> TrainConfig(model="difference", minutes=10).image_size
-        64
+        >>> TrainConfig(model="difference", minutes=10).resolve().batch_size
+        128
 
     Raises:
-        BadConfig: A value is of the wrong type or outside its range, or two values contradict
-            each other.
+        BadConfig: A value is of the wrong type or outside its range.
     """
 
-    model: Model = "resnet"
-    init: str = ""
+    model: Model | None = None
+    init: str | None = None
     loss: Loss = "in-batch"
-    lists: str = ""
+    lists: str | None = None
     epochs: Epochs | None = None
     minutes: Minutes | None = None
     patience: Epochs | None = None
-    batch_size: Annotated[int, Meta(ge=2, le=4096)] = BY_MODEL
-    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = BY_MODEL
-    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = BY_MODEL
-    image_size: Annotated[int, Meta(ge=64, le=224)] = BY_MODEL
-    align: Align = "landmarks"
-    cache: str = ""
+    batch_size: Annotated[int, Meta(ge=2, le=4096)] | None = None
+    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] | None = None
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] | None = None
+    align: Align | None = None
+    pair_cache: str | None = None
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15
     test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
     validation_share: Annotated[float, Meta(ge=0, le=0.5)] = 0.04
     skip_bad: bool = False
+    tensorboard_images: bool = True
 
     def __post_init__(self) -> None:
-        if self.model in RECIPES:  # else `check_fields` refuses it
-            if not self.init:
-                object.__setattr__(self, "init", self.recipe.starts_from)
-            self._fill_in(self._pace())
         check_fields(self)
+
+    def resolve(self) -> "Settings":
+        """Return the settings with everything that was not given.
+
+        Raises:
+            BadBundle: Training cannot start from the bundle of `init`.
+            BadConfig: Two settings contradict each other, or one contradicts the bundle.
+        """
+        start = _open_start(self.init) if self.init else None
+        model = (_model_of(start) if start else None) or self.model or "resnet"
+        recipe = RECIPES[model]
+        if start is None and recipe.starts_from:
+            start = _open_start(recipe.starts_from)
+        pace = recipe.fine_tuning if start else recipe.from_scratch
+        decided: dict[str, Any] = {
+            "model": model,
+            "batch_size": recipe.batch_size,
+            "pairs_per_epoch": pace.pairs_per_epoch,
+            "learning_rate": pace.learning_rate,
+            "align": "landmarks",
+            "epochs": pace.epochs if start else None,
+        }
+        if start:
+            decided["align"] = "landmarks" if start.aligned else "none"
+            for name in ("model", "align"):
+                self._check_fits(name, decided[name])
+            # An absolute path, so that the run can be resumed from any working directory.
+            init = self.init or recipe.starts_from
+            decided["init"] = init if init == DEFAULT else str(Path(init).resolve())
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        given.pop("init", None)
+        return Settings(**{**decided, **given}, start=start)
+
+    def _check_fits(self, name: str, needed: str) -> None:
+        value = getattr(self, name)
+        if value not in (None, needed):
+            raise BadConfig(
+                f"{name} is {value!r}, but the weights of the bundle {self.init or DEFAULT} need "
+                f"{needed!r}; leave {name} out, or train without init",
+                name,
+                "init",
+            )
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults."""
+        defaults = vars(TrainConfig())
+        return {name: value for name, value in self.to_table().items() if value != defaults[name]}
+
+    def replace(self, **changes: Any) -> "TrainConfig":
+        """Return a copy with some fields changed, checked again.
+
+        Raises:
+            BadConfig: A name is unknown or a value is not allowed.
+        """
+        return from_table({**self.to_table(), **changes})
+
+    def to_toml(self) -> str:
+        """Return the settings as TOML, one line per field that has a value."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_table())
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the settings that have a value, by name."""
+        names = (field.name for field in dataclasses.fields(TrainConfig))
+        values = ((name, getattr(self, name)) for name in names)
+        return {name: value for name, value in values if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TrainConfig):
+    """Complete settings, from `TrainConfig.resolve`.
+
+    Attributes:
+        start: The bundle whose weights training starts from, opened.
+    """
+
+    model: Model
+    batch_size: int
+    pairs_per_epoch: int
+    learning_rate: float
+    align: Align
+    start: Bundle | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
         if contradiction := next(self._contradictions(), ""):
             raise BadConfig(contradiction)
 
     def _contradictions(self) -> Iterator[str]:
         """Say which settings do not go together."""
-        recipe, model, px = self.recipe, self.model, self.image_size
+        recipe, model = self.recipe, self.model
         if self.pairs_per_epoch < self.batch_size:
             yield (
                 f"pairs_per_epoch is {self.pairs_per_epoch}; use at least batch_size, "
                 f"{self.batch_size}"
             )
-        if recipe.precomputes and (px < 96 or px % 16):
-            yield f"image_size is {px}; {model} needs a multiple of 16 from 96 on"
-        if recipe.points and px != recipe.image_size:
-            yield f"image_size is {px}; {model} needs {recipe.image_size}"
         if recipe.points and self.align == "none":
-            yield f"align is none; {model} needs aligned faces, fisher does not"
+            yield f"align is none; {model} needs aligned faces, siamese does not"
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
             yield "calibration_share, test_share and validation_share leave nobody to train on"
         if not recipe.embeds and self.loss != "in-batch":
-            yield f"loss {self.loss} is for models that embed a face, not {model}"
-        if self.cache and not recipe.takes_pairs:
+            yield f"loss {self.loss} is for siamese models, not {model}"
+        if self.pair_cache and not recipe.takes_pairs:
             yield (
                 f"{model} does not train from a cache of pairs; leave the cache out, or use model "
                 "difference or siamese"
             )
 
-    def _pace(self) -> Pace:
-        return self.recipe.fine_tuning if self.init else self.recipe.from_scratch
-
-    def _fill_in(self, pace: Pace) -> None:
-        """Set what the model decides and was not given."""
-        decided = vars(self.recipe) | vars(pace)
-        for name in ("batch_size", "image_size", "pairs_per_epoch", "learning_rate"):
-            if getattr(self, name) == BY_MODEL:
-                object.__setattr__(self, name, decided[name])
-        if self.init and self.epochs is None:
-            object.__setattr__(self, "epochs", pace.epochs)
+    def resolve(self) -> "Settings":
+        return self
 
     @property
     def recipe(self) -> Recipe:
@@ -116,55 +183,58 @@ class TrainConfig:
         return "view1" if self.lists else "heldout"
 
     @property
+    def _pace(self) -> Pace:
+        return self.recipe.fine_tuning if self.init else self.recipe.from_scratch
+
+    @property
     def max_epochs(self) -> int:
         """The number of epochs to train; with `minutes`, the upper limit."""
-        return self.epochs or (MAX_EPOCHS if self.minutes else self._pace().epochs)
+        return self.epochs or (MAX_EPOCHS if self.minutes else self._pace.epochs)
 
     @property
     def first_plan(self) -> int:
         """The number of epochs that are planned before the speed of the first is known."""
-        return min(self.max_epochs, self._pace().epochs) if self.minutes else self.max_epochs
+        return min(self.max_epochs, self._pace.epochs) if self.minutes else self.max_epochs
 
     @property
     def length(self) -> list[float | None]:
         """The settings that decide how long to train."""
         return [self.epochs, self.minutes, self.patience]
 
-    def to_toml(self) -> str:
-        """Return the settings as TOML, one line per field that has a value."""
-        import tomli_w
-
-        return tomli_w.dumps(self.to_table())
-
-    def to_table(self) -> dict[str, Any]:
-        """Return the settings that have a value, by name."""
-        values = dataclasses.asdict(self)  # `vars` lacks defaults where msgspec built the object
-        return {name: value for name, value in values.items() if value is not None}
-
     def portable(self) -> dict[str, Any]:
         """Return the settings without paths of this machine, for bundles and logs."""
-        return {k: v for k, v in self.to_table().items() if k not in ("lists", "init", "cache")}
+        paths = ("lists", "init", "pair_cache")
+        return {name: value for name, value in self.to_table().items() if name not in paths}
 
-    def replace(self, **changes: Any) -> "TrainConfig":
-        """Return a copy with some fields changed, checked again.
 
-        A new `model` or `init` brings its recipe for the fields that still have their defaults.
+def _open_start(init: str) -> Bundle:
+    """Open a bundle to start from; raise BadBundle if it has no model to train further."""
+    bundle = Bundle.open(init)
+    if MODEL not in bundle.files:
+        raise BadBundle(
+            f"{bundle.folder}: has no {MODEL}, so training cannot start from it; give a bundle "
+            "made by facepairs train"
+        )
+    recipe = RECIPES.get(_model_of(bundle))
+    if (
+        recipe is None
+        or recipe.crop_spec != bundle.framing
+        or recipe.image_size != bundle.network.image_px
+    ):
+        raise BadBundle(
+            f"{bundle.folder}: its network or its crops are none that this version trains; give "
+            "another bundle"
+        )
+    return bundle
 
-        Raises:
-            BadConfig: A name is unknown or a value is not allowed.
-        """
-        init = "" if self.init == self.recipe.starts_from else self.init  # another model's differs
-        return from_table({**self.changes(), "model": self.model, "init": init, **changes})
 
-    def changes(self) -> dict[str, Any]:
-        """Return the settings that differ from the defaults of their model and `init`."""
-        defaults = vars(TrainConfig(model=self.model, init=self.init))
-        defaults = {**defaults, "model": TrainConfig.model, "init": TrainConfig.init}
-        return {name: value for name, value in vars(self).items() if value != defaults[name]}
+def _model_of(bundle: Bundle) -> Model:
+    model: Model = bundle.model  # type: ignore[assignment]  # `RECIPES` says whether it is one
+    return model
 
 
 def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
-    """Build a TrainConfig from plain values; the recipe of the model fills in what is missing.
+    """Build a TrainConfig from plain values.
 
     Args:
         table: Values by field name.

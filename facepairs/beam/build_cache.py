@@ -12,7 +12,7 @@ from facepairs.beam import paths
 from facepairs.beam.paths import BeamPath, Place, remote_errors, stand_in
 from facepairs.beam.runner import choose_map
 from facepairs.choices import Encoding
-from facepairs.config import TrainConfig
+from facepairs.config import Settings
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
 from facepairs.faces.inspection import BATCH, InspectPhotos, PhotoTable, collect
@@ -49,7 +49,7 @@ def upload_shard(read: Callable[[str], bytes], cache: BeamPath, plan: ShardPlan)
 def build_cache_at(
     data: str,
     out: str,
-    config: TrainConfig,
+    config: Settings,
     pairs: int,
     encoding: Encoding = "jpeg",
     runner: str | None = None,

@@ -64,8 +64,9 @@ def measure_steps(job: Job) -> Measurement:
     and end before the last, so that neither part prefetches for the other.
     """
     keras.utils.set_random_seed(SEED)
-    config = TrainConfig(model="difference")
-    model = build_network(config.model, job.crop_px, config.image_size, config.recipe.augment)
+    config = TrainConfig(model="difference").resolve()
+    recipe = config.recipe
+    model = build_network(recipe.network, job.crop_px, recipe.image_size, recipe.augment)
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(config.learning_rate), loss, jit_compile=False)
     batches = _open(job, SEED)

@@ -37,21 +37,20 @@ def crossval(
     the nine sets that were not trained on. Use it for reporting only; choose models and settings on
     View 1. Ctrl-C saves, and --resume continues. `evaluate` compares the folders of several runs.
     """
-    from facepairs.config import read_table
+    from facepairs.config import from_table, read_table
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
-    from facepairs.training.run_folder import settings_of_run
     from facepairs.training.view2.crossval import crossval as run
 
     given = {**read_table(config), **({"model": model} if model else {})}
-    settings = settings_of_run(given, out, resume)
+    settings = from_table(given, str(config or ""))
     report = run(data, lists, out, settings, folds=fold or (), resume=resume)
     if json:
         values = {**vars(report), "out": str(out), "summary": to_plain(report.summary)}
         print_json({**values, "schema": 1})
     elif report.summary:
-        print(text_of([summaries_table("model", {settings.model: report.summary})]))
+        print(text_of([summaries_table("model", {report.model: report.summary})]))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         log(f"stopped and saved; continue with: {command_line(*words, '--resume')}")

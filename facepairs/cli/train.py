@@ -41,10 +41,10 @@ def train(
     ] = None,
     batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
     store: Annotated[
-        Store, Option(help="Decode photos in each batch, or keep all in memory.")
+        Store, Option(help="Decode each batch, keep all in memory, or read a pair cache.")
     ] = "auto",
-    cache: Annotated[
-        Path | None, Option("--pair-cache", help="Folder of `cache build`: use its pairs.")
+    pair_cache: Annotated[
+        Path | None, Option(help="Folder of `cache build`: use its pairs.")
     ] = None,
     align: Align = None,
     seed: Seed = None,
@@ -62,8 +62,7 @@ def train(
     measure errors. A run is saved after every epoch: stop it with Ctrl-C, and --resume goes on from
     the last one, with more or fewer devices. If a worker is lost, the others exit with 138.
     """
-    from facepairs.config import TrainConfig, read_table
-    from facepairs.training.run_folder import settings_of_run
+    from facepairs.config import TrainConfig, from_table, read_table
     from facepairs.training.train import train as run
 
     fields = {field.name for field in dataclasses.fields(TrainConfig)}
@@ -71,7 +70,7 @@ def train(
     for name, value in context.params.items():
         if name in fields and value is not None and value is not False:
             given[name] = str(value) if isinstance(value, Path) else value
-    settings = settings_of_run(given, out, resume)
+    settings = from_table(given, str(config or ""))
     result = run(data, out, settings, resume=resume, devices=devices, store=store)
     if json or result.has_bundle:
         print_result(json, result.to_json(), [] if json else _rows(result, data))

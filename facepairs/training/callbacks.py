@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from facepairs.config import TrainConfig
+from facepairs.config import Settings
 from facepairs.support import console
 from facepairs.support.words import format_duration
 from facepairs.training.checkpoints import COLUMNS, Checkpoints, Epoch, Progress
@@ -38,7 +38,7 @@ class Pace(keras.callbacks.Callback):  # type: ignore[misc]
         self,
         progress: Progress,
         rate: PlannedRate,
-        config: TrainConfig,
+        config: Settings,
         ending_s: float,
         waited_s: tf.Variable,
         workers: Workers,

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from facepairs import choices
 from facepairs.bundles.bundle import Bundle
-from facepairs.config import TrainConfig
+from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
@@ -49,6 +49,7 @@ from facepairs.training.features import prepare_features
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.initial_weights import load_initial_weights
 from facepairs.training.inputs.pair_cache import cache_named
+from facepairs.training.pictures import PairPictures
 from facepairs.training.run_folder import HISTORY, Run, RunFolder
 from facepairs.training.schedule import PlannedRate
 from facepairs.training.stop import ShouldStop, TrainingInterrupted, stop_on_signal
@@ -61,7 +62,7 @@ def fit_people(
     index: FaceIndex,
     plan: CropPlan,
     split: PeopleSplit,
-    config: TrainConfig,
+    config: Settings,
     out: Path,
     *,
     devices: choices.Devices = "one",
@@ -158,16 +159,16 @@ def build_and_compile(
     return network, model, rate
 
 
-def _build(config: TrainConfig) -> Network:
+def _build(config: Settings) -> Network:
     recipe, seed = config.recipe, config.seed
     if recipe.precomputes:
-        return FisherNetwork.create(recipe.crop_px, config.image_size, seed=seed)
+        return FisherNetwork.create(recipe.crop_px, recipe.image_size, seed=seed)
     return build_network(
-        recipe.network, recipe.crop_px, config.image_size, recipe.augment, seed=seed
+        recipe.network, recipe.crop_px, recipe.image_size, recipe.augment, seed=seed
     )
 
 
-def _check_devices(workers: Workers, config: TrainConfig) -> None:
+def _check_devices(workers: Workers, config: Settings) -> None:
     """Log which devices train; raise BadConfig when they cannot share a batch."""
     if workers.replicas == 1:
         return
@@ -207,7 +208,7 @@ def _continue_or_begin(
         checkpoints.load(model, last)
         console.log(f"resuming after epoch {last}")
     else:
-        initial = load_initial_weights(config.init, network) if config.init else None
+        initial = load_initial_weights(config.start, network) if config.start else None
         origin = Origin(sources, initial)
     cache = data.cache.manifest if data.cache else None  # hosts may have copies
     same = repr([sources, last, config, cache])
@@ -284,7 +285,7 @@ class Training:
         """Say so where nobody chooses the epoch although somebody should."""
         config = self.data.config
         if config.validation_share and not self.progress.chooses:
-            or_start = ", or the start where it is no worse," if config.init else ""
+            or_start = ", or the start where it is no worse," if config.start else ""
             console.log(
                 f"too few people to choose the best epoch: the last one{or_start} is kept whatever "
                 "patience says, and the validation AUC is of the calibration people"
@@ -323,6 +324,10 @@ class Training:
         if workers.is_chief:
             board = EpochBoard(str(self._folder / "tensorboard"), write_graph=False)
             of_chief = [HistoryFile(self._folder / HISTORY), board]
+            if config.tensorboard_images:
+                in_order = workers.replicas == 1
+                place = self._folder / "tensorboard"
+                of_chief.append(PairPictures(place, data, self.network, in_order))
         early_stopping = [Patience(patience, progress)] if patience else []
         users = callbacks if workers.is_chief else ()
         self.model.fit(

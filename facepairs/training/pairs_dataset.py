@@ -119,8 +119,8 @@ def pairs_dataset(
     model: Any = "siamese" if distinct_people else "difference"
     config = TrainConfig(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad,
-        cache=str(cache or ""),
-    )  # fmt: skip
+        pair_cache=None if cache is None else str(cache),
+    ).resolve()  # fmt: skip
     with _progress_shown():
         index, plan, people = prepare(Path(data), config)
     if cache is not None:

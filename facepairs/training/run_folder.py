@@ -10,7 +10,6 @@ RUN/result.json       the result, once the training is finished
 
 import contextlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.config import TrainConfig, from_table, load_config
+from facepairs.config import Settings, TrainConfig, load_config
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
 from facepairs.support.words import counted
 from facepairs.training.checkpoints import read_history
-from facepairs.training.inputs.initial_weights import settings_from_bundle
 
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
@@ -90,9 +88,9 @@ class Run:
         return self.out / BUNDLE
 
     @property
-    def config(self) -> TrainConfig:
+    def config(self) -> Settings:
         """The settings, defaults included."""
-        return load_config(self.out / CONFIG)
+        return load_config(self.out / CONFIG).resolve()
 
     @property
     def history(self) -> list[dict[str, float | None]]:
@@ -123,7 +121,7 @@ class Run:
         )
 
 
-def finished_run(out: Path, config: TrainConfig) -> Run | None:
+def finished_run(out: Path, config: Settings) -> Run | None:
     """Return the run in a folder, or None when these settings leave something to do in it."""
     run = Run.read(out)
     if run is None:
@@ -134,15 +132,15 @@ def finished_run(out: Path, config: TrainConfig) -> Run | None:
 
 
 def settings_of_run(
-    given: Mapping[str, Any],
+    given: TrainConfig,
     out: Path | None,
     resume: bool,
     changeable: frozenset[str] = CHANGEABLE,
-) -> TrainConfig:
+) -> Settings:
     """Return the settings of a run.
 
     Args:
-        given: Fields of TrainConfig; with `init` its bundle decides some others.
+        given: The settings that were given.
         out: The run folder.
         resume: Take the settings of the run in `out`.
         changeable: The settings that may then be given anew.
@@ -150,20 +148,22 @@ def settings_of_run(
     Raises:
         BadConfig: A setting cannot be used, or cannot be changed by resuming.
         BadRun: There is no run to resume in `out`.
+        BadBundle: Training cannot start from the bundle of `init`.
     """
     if not resume:
-        return from_table(settings_from_bundle(given))
+        return given.resolve()
     if out is None:
         raise BadConfig("only a run in a folder can be resumed; give the folder", "out")
     if not (out / CONFIG).is_file():
         raise BadRun(f"{out}: nothing to resume (no {CONFIG}); begin a new run", "resume")
     before = load_config(out / CONFIG)
-    changes = {name: value for name, value in given.items() if value != getattr(before, name, None)}
+    table = before.to_table()
+    changes = {name: value for name, value in given.given().items() if value != table.get(name)}
     if fixed := sorted(set(changes) - changeable):
         raise BadConfig("a run is resumed with its own settings; leave out others", *fixed)
     if "epochs" in changes:  # a number of epochs replaces a limit of time
         changes = {"minutes": None, **changes}
-    return before.replace(**changes)
+    return before.replace(**changes).resolve()
 
 
 def check_place(out: Path, data: Path, resume: bool) -> None:
@@ -217,7 +217,7 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self._lock.close()
 
-    def begin(self, config: TrainConfig) -> None:
+    def begin(self, config: Settings) -> None:
         """Write the settings; the run is not finished any more."""
         if not self.read_only:
             (self.path / RESULT).unlink(missing_ok=True)

@@ -59,7 +59,8 @@ def train(
             are `loss`, `val_auc`, `learning_rate`, `pairs_per_s`, `input_wait` and `seconds`.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
         store: Where images come from: decoded anew in each batch (`files`), all of them once
-            (`memory`), or `auto`: `memory` if they fit.
+            (`memory`), the pair cache of the settings (`tfrecord`), or `auto`: the pair cache if
+            one is given, else `memory` if they fit.
 
     Returns:
         The run, finished or interrupted; a finished one is returned as it is.
@@ -77,7 +78,7 @@ def train(
     folder = Path(data)
     cluster = Cluster() if devices == "one" else read_cluster()
     given = Path(out) if out is not None else None
-    settings = settings_of_run(config.changes() if config else {}, given, resume)
+    settings = settings_of_run(config or TrainConfig(), given, resume)
     if cluster.workers > 1 and given is None:
         raise BadConfig("several workers need the run folder that they share", "out")
     place = given or Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")

@@ -15,7 +15,6 @@ from facepairs.bundles.rates import OperatingPoint
 
 SMALL = """
 model = "fisher"
-image_size = 96
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16

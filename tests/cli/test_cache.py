@@ -81,7 +81,7 @@ def test_seed_alignment_and_bad_photos_are_those_of_train(photos, tmp_path, sett
     assert bad.name in build(faces, tmp_path / "c", *words, check=2).stderr
     build(faces, tmp_path / "c", *words, "--skip-bad")
     config = load_config(settings).replace(seed=7, align="none", skip_bad=True)
-    store = opened(faces, tmp_path / "c", config)
+    store = opened(faces, tmp_path / "c", config.resolve())
     assert (store.manifest.seed, store.manifest.alignment) == (7, "lfw-frame")
 
 
@@ -93,7 +93,7 @@ def opened(photos: Path, out: Path, config: TrainConfig):
 def test_damage_is_named_while_training(photos, tmp_path, settings):
     out = tmp_path / "cache"
     build(photos, out, "--config", settings)
-    store = opened(photos, out, load_config(settings))
+    store = opened(photos, out, load_config(settings).resolve())
     with pytest.raises(BadConfig):
         store.batches(64, 1)
     shard = out / "pairs-00000-of-00001.tfrecord"
@@ -114,7 +114,7 @@ def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
     assert "seed is 0, not 5" in done.stderr
     assert not (tmp_path / "run" / "config.toml").exists()
     build(photos, out, *options[:2])
-    assert opened(photos, out, load_config(settings)).pairs == 40
+    assert opened(photos, out, load_config(settings).resolve()).pairs == 40
 
 
 def test_a_cache_fits_landmarks_that_another_cpu_finds(photos, tmp_path):

@@ -76,8 +76,7 @@ def prepare(base: Path) -> None:
     rows = [f"{one},{other},0" for one, other in zip(names, names[::-1], strict=True)]
     (base / "pairs.csv").write_text("\n".join(["left,right,genuine", *rows]) + "\n")
     for model in ("difference", "fisher"):
-        size = {"difference": 64, "fisher": 96}[model]
-        settings = f'model = "{model}"\nimage_size = {size}\n{TRAIN_TOML}'
+        settings = f'model = "{model}"\n{TRAIN_TOML}'
         (base / f"{model}.toml").write_text(settings)
     (base / "view2.toml").write_text(VIEW2_TOML)
     shutil.rmtree(base / "sets", ignore_errors=True)

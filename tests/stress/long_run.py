@@ -29,7 +29,6 @@ CONFIG = f"""\
 model = "difference"
 batch_size = {BATCH}
 pairs_per_epoch = {BATCH * EPOCH_STEPS}
-image_size = 64
 learning_rate = 1e-4
 """
 Sample = tuple[float, int]  # MB of the process's own memory, open files

@@ -28,7 +28,7 @@ from facepairs.training.fit import fit_people
 from facepairs.training.inputs.people import prepare
 
 EPOCHS, STEPS, BATCH = 2, 4, 8
-CONFIG = TrainConfig(
+GIVEN = TrainConfig(
     model="siamese",
     align="none",
     epochs=EPOCHS,
@@ -37,6 +37,7 @@ CONFIG = TrainConfig(
     learning_rate=1e-2,
     calibration_share=0.25,
 )
+CONFIG = GIVEN.resolve()
 pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 
 
@@ -136,13 +137,13 @@ def test_a_row_that_is_cut_is_no_epoch(tmp_path):
 @pytest.mark.parametrize("chosen", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
     index, plan, split = people
-    config = CONFIG.replace(init=str(tmp_path / "bundle"), seed=1)
+    config = GIVEN.replace(init=str(tmp_path / "bundle"), seed=1)
     keras.utils.set_random_seed(5)
     other = build_network("siamese", 112, 64, 1.0)
     write_bundle_of(tmp_path / "bundle", other, Identities.of((), ()))
     if chosen:
         split = replace(split, validation=split.test)
-    run = fit_people(index, plan, split, config, tmp_path / "run")
+    run = fit_people(index, plan, split, config.resolve(), tmp_path / "run")
     rows = history(tmp_path / "run")
     assert [row["epoch"] for row in rows] == [0, 1, 2]
     assert [row["loss"] is None for row in rows] == [True, False, False]
@@ -160,7 +161,7 @@ def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(people, wh
     with pytest.raises(BadRun):
         fit_people(index, plan, fewer, CONFIG, run)
     with pytest.raises(BadRun):
-        fit_people(index, plan, split, CONFIG.replace(model="difference"), run)
+        fit_people(index, plan, split, GIVEN.replace(model="difference").resolve(), run)
     (file,) = (run / "checkpoints").glob("epoch-*")
     sound = file.read_bytes()
     for damaged in (sound[:-9], b"", *(flipped(sound, share) for share in (0.1, 0.5, 0.9))):

@@ -13,7 +13,7 @@ def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
     assert not run.interrupted
     assert [row["loss"] for row in run.history] == losses
     assert len(losses) == 2
-    assert run.config.image_size == 64  # the model's recipe
+    assert run.config.align == "landmarks"  # not given
     assert run.bundle == run.out / "bundle"
     photos = sorted(faces.glob("*/*.jpg"))
     assert -1e6 < run.verifier().verify(photos[0], photos[1]).score < 1e6

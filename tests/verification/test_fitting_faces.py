@@ -75,7 +75,7 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     chosen = fitting.chosen
     assert set(chosen) <= set(index.first[:-1].tolist())
     assert len(chosen) >= 4  # the included model confuses some drawn people
-    config = TrainConfig()
+    config = TrainConfig().resolve()
     for fit, expected in ((True, len(chosen)), (False, 0)):
         _, table = usable_photos(index, config.align, False, fit_faces=fit)
         assert table.landmarks is not None

@@ -7,7 +7,7 @@ decides where the images come from.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ import psutil
 import tensorflow as tf
 
 from facepairs import choices
-from facepairs.config import TrainConfig
+from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import (
@@ -27,6 +27,7 @@ from facepairs.data.sampler import (
     distinct_pairs,
 )
 from facepairs.data.split import PeopleSplit
+from facepairs.errors import BadConfig
 from facepairs.images.crop import CropPlan
 from facepairs.pipeline.dataset import Store, clocked, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
@@ -53,10 +54,10 @@ class TrainingData:
         plan: How they are cropped.
         split: Who is trained on, who chooses the epoch, who calibrates and who is tested.
         store: The images' pixels.
-        cache: Cached pairs where `config.cache` names them, else None.
+        cache: Cached pairs where `config.pair_cache` names them, else None.
     """
 
-    config: TrainConfig
+    config: Settings
     index: FaceIndex
     plan: CropPlan
     split: PeopleSplit
@@ -69,14 +70,18 @@ class TrainingData:
         index: FaceIndex,
         plan: CropPlan,
         split: PeopleSplit,
-        config: TrainConfig,
+        config: Settings,
         kind: choices.Store,
     ) -> "TrainingData":
         """Open the cache that the settings name, and a store, as `open_store` does."""
+        if (kind == "tfrecord") > bool(config.pair_cache):
+            raise BadConfig("store tfrecord needs the folder of a pair cache", "pair_cache")
         cache = None
-        if config.cache:
-            cache = open_training_cache(Path(config.cache), index, plan, split, config)
-            kind = "files"
+        if config.pair_cache:
+            if kind not in ("auto", "tfrecord"):
+                raise BadConfig(f"a pair cache is no store {kind}; leave one out", "store")
+            cache = open_training_cache(Path(config.pair_cache), index, plan, split, config)
+            kind = "files"  # of the validation pairs
         store = open_store(index, plan, kind)
         return cls(limit_batch_size(config, split), index, plan, split, store, cache)
 
@@ -185,7 +190,7 @@ class TrainingData:
         return batches.apply(counted).with_options(options)
 
 
-def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
+def limit_batch_size(config: Settings, split: PeopleSplit) -> Settings:
     """Lower the batch size where a batch of distinct people needs more people than there are.
 
     A step on precomputed features takes as long for few pairs as for many. So an epoch keeps its
@@ -196,9 +201,9 @@ def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
         return config
     usual = recipe.from_scratch.pairs_per_epoch
     if not recipe.precomputes or config.pairs_per_epoch != usual:
-        return config.replace(batch_size=people)
+        return replace(config, batch_size=people)
     steps = usual // config.batch_size
-    return config.replace(batch_size=people, pairs_per_epoch=steps * people)
+    return replace(config, batch_size=people, pairs_per_epoch=steps * people)
 
 
 def open_store(index: FaceIndex, plan: CropPlan, kind: choices.Store) -> Store:

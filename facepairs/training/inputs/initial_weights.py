@@ -4,61 +4,15 @@ The bundle decides the model, the crop and the image size. The new bundle also c
 the people whom the old one was trained on: their photos influenced its weights.
 """
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from facepairs.bundles.bundle import DEFAULT, MODEL, Bundle
-from facepairs.errors import BadBundle, BadConfig
-from facepairs.recipes import RECIPES
+from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.errors import BadBundle
 
 if TYPE_CHECKING:  # importing it loads TensorFlow
     from facepairs.models.network import Network
-
-
-def settings_from_bundle(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add what the bundle named by `init`, if any, decides: model, image size and alignment.
-
-    Args:
-        settings: Fields of TrainConfig that were given.
-
-    Raises:
-        BadBundle: Training cannot start from the bundle.
-        BadConfig: A given setting contradicts the bundle.
-    """
-    init = settings.get("init")
-    if not init or not isinstance(init, str):
-        return settings  # TrainConfig reports wrong types
-    bundle = Bundle.open(init)
-    image_size = bundle.network.image_px
-    if MODEL not in bundle.files or type(image_size) is not int:
-        raise BadBundle(
-            f"{bundle.folder}: has no {MODEL} with an image size, so training cannot start "
-            "from it; give a bundle made by facepairs train"
-        )
-    recipe = next((recipe for recipe in RECIPES.values() if recipe.network == bundle.model), None)
-    if recipe is None or recipe.crop_spec != bundle.framing:
-        raise BadBundle(
-            f"{bundle.folder}: its network or its crops are none that this version trains; give "
-            "another bundle"
-        )
-    fixed = {
-        "model": bundle.model,
-        "image_size": image_size,
-        "align": "landmarks" if bundle.aligned else "none",
-    }
-    for name, value in fixed.items():
-        if settings.get(name, value) != value:
-            raise BadConfig(
-                f"{name} is {settings[name]!r}, but the weights of the bundle {init} need "
-                f"{value!r}; leave {name} out, or train without init",
-                name,
-                "init",
-            )
-    # An absolute path, so that the run can be resumed from any working directory.
-    return {**settings, **fixed, "init": init if init == DEFAULT else str(Path(init).resolve())}
 
 
 class InitialBundle(msgspec.Struct, frozen=True):
@@ -76,11 +30,11 @@ class InitialBundle(msgspec.Struct, frozen=True):
     licence: str | None
 
 
-def load_initial_weights(init: str, network: "Network") -> InitialBundle:
+def load_initial_weights(bundle: Bundle, network: "Network") -> InitialBundle:
     """Set the head's weights from a bundle's Keras model; nothing in the bundle is executed.
 
     Args:
-        init: Folder of the bundle, or `default`.
+        bundle: The bundle, which `TrainConfig.resolve` has opened.
         network: The network to train.
 
     Raises:
@@ -88,7 +42,6 @@ def load_initial_weights(init: str, network: "Network") -> InitialBundle:
     """
     from facepairs.training.keras_models import read_keras
 
-    bundle = Bundle.open(init)
     head = network.head.name
     try:
         weights = read_keras(bundle).get_layer(head).get_weights()

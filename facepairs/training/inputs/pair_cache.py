@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from facepairs.choices import Encoding
-from facepairs.config import TrainConfig, from_table, read_table
+from facepairs.config import Settings, from_table, read_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
@@ -31,7 +31,7 @@ from facepairs.training.inputs.people import choose_people, usable_photos
 def build_training_cache(
     data: Path,
     out: Path,
-    config: TrainConfig,
+    config: Settings,
     pairs: int,
     encoding: Encoding = "jpeg",
 ) -> CacheManifest:
@@ -63,7 +63,7 @@ def build_training_cache(
 def cache_plan(
     index: FaceIndex,
     table: PhotoTable,
-    config: TrainConfig,
+    config: Settings,
     pairs: int,
     encoding: Encoding,
 ) -> CachePlan:
@@ -84,7 +84,7 @@ def cache_plan(
     return CachePlan(index, crops, sampler, pairs, encoding)
 
 
-def cache_config(config_file: Path | None, **options: Any) -> TrainConfig:
+def cache_config(config_file: Path | None, **options: Any) -> Settings:
     """Return the settings of the training that a cache is for.
 
     Args:
@@ -96,8 +96,8 @@ def cache_config(config_file: Path | None, **options: Any) -> TrainConfig:
     """
     given = {name: value for name, value in options.items() if value not in (None, False)}
     table = {"model": "difference", **read_table(config_file), **given}
-    table["cache"] = "to be built"  # refused for a model that cannot read one
-    return from_table(table, str(config_file or ""))
+    table["pair_cache"] = "to be built"  # refused for a model that cannot read one
+    return from_table(table, str(config_file or "")).resolve()
 
 
 def open_training_cache(
@@ -105,7 +105,7 @@ def open_training_cache(
     index: FaceIndex,
     plan: CropPlan,
     split: PeopleSplit,
-    config: TrainConfig,
+    config: Settings,
 ) -> RecordStore:
     """Open the cache for a training on `split.training`.
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.choices import Align
-from facepairs.config import TrainConfig
+from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
@@ -96,7 +95,7 @@ def choose_usable(
     return index, table
 
 
-def prepare(data: Path, config: TrainConfig) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
+def prepare(data: Path, config: Settings) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
     """Index a folder, find the faces in its photos, and split its people as the settings ask.
 
     Args:
@@ -107,8 +106,8 @@ def prepare(data: Path, config: TrainConfig) -> tuple[FaceIndex, CropPlan, Peopl
         BadData: A photo cannot be used and `config.skip_bad` is false.
         NotEnough: There are too few people to train on and to calibrate with.
     """
-    if config.cache:
-        read_manifest(Path(config.cache))  # a missing cache is reported before any work
+    if config.pair_cache:
+        read_manifest(Path(config.pair_cache))  # a missing cache is reported before any work
     index = FaceIndex.scan(data)
     choose_people(index, config)  # too few people are reported before all photos are searched
     index, table = usable_photos(index, config.align, config.skip_bad, fit_faces=not config.lists)
@@ -131,7 +130,7 @@ def describe_few_people(split: PeopleSplit) -> str:
     )
 
 
-def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
+def choose_people(index: FaceIndex, config: Settings) -> PeopleSplit:
     """Split the people; where `config.lists` asks for View 1, the test people are LFW's own.
 
     People on whom the bundle of `config.init` was trained are only trained on again: its weights
@@ -146,8 +145,8 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
         (people,) = read_people(path, index, config.skip_bad)
         test_share = 0.0
     known = np.zeros(len(people), bool)
-    if config.init:
-        known = Bundle.open(config.init).trained_on([index.people[int(p)] for p in people])
+    if config.start:
+        known = config.start.trained_on([index.people[int(p)] for p in people])
     try:
         split = split_people(
             index,

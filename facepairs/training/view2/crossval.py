@@ -18,7 +18,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.measured import operating_point
-from facepairs.config import TrainConfig
+from facepairs.config import Settings, TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
 from facepairs.evaluation.measurement import measure_scores
@@ -48,7 +48,12 @@ from facepairs.training.view2.protocol import View2, check_unknown, prepare_view
 from facepairs.verification.provenance import Provenance, provenance_of
 from facepairs.verification.verifier import Verifier
 
-FIXED = ("init", "lists", "cache", "skip_bad")  # settings that the model or the protocol decides
+FIXED = (
+    "init",
+    "lists",
+    "pair_cache",
+    "skip_bad",
+)  # settings that the model or the protocol decides
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,13 @@ class CrossvalReport:
 
     Attributes:
         out: The run folder.
+        model: The model of the settings.
         interrupted: Whether it was stopped; `resume` continues it.
         summary: The figures of all finished folds in `out`; None without any.
     """
 
     out: Path
+    model: str
     interrupted: bool
     summary: Summary | None
 
@@ -110,9 +117,9 @@ def crossval(
     """
     require_extras(["train"], "facepairs.crossval")
     folder, place, numbers = Path(data), Path(out), tuple(sorted(set(folds)))
-    given = {**(config.changes() if config else {}), "test_share": 0.0}
+    given = (config or TrainConfig()).replace(test_share=0.0)
     settings = settings_of_run(given, place, resume, changeable=frozenset())
-    usual = TrainConfig(model=settings.model)
+    usual = TrainConfig(model=settings.model).resolve()
     if fixed := [name for name in FIXED if getattr(settings, name) != getattr(usual, name)]:
         raise BadConfig(f"{fixed[0]} is decided by the model and the protocol", *fixed)
     check_place(place, folder, resume)
@@ -121,7 +128,7 @@ def crossval(
 
 
 def run_folds(
-    view: View2, photos: PhotoTable, config: TrainConfig, out: Path, folds: tuple[int, ...]
+    view: View2, photos: PhotoTable, config: Settings, out: Path, folds: tuple[int, ...]
 ) -> CrossvalReport:
     """Train and score the folds that are not finished, then summarise all that are.
 
@@ -154,7 +161,7 @@ def run_folds(
         except KeyboardInterrupt:
             interrupted = True
         summary = _summarise(view, config.model, out)
-    return CrossvalReport(out, interrupted, summary)
+    return CrossvalReport(out, config.model, interrupted, summary)
 
 
 def run_fold(
@@ -162,7 +169,7 @@ def run_fold(
     photos: PhotoTable,
     fold: int,
     split: PeopleSplit,
-    config: TrainConfig,
+    config: Settings,
     folder: Path,
 ) -> FinishedFold | None:
     """Train on a split, check that the bundle knows nobody of the fold, and score the fold.

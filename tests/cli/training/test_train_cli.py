@@ -78,7 +78,7 @@ REFUSED = [  # by what the message names
     (["--epochs", "0"], "(--epochs)"),
     (["--minutes", "0"], "(--minutes)"),
     (["--batch-size", "1"], "(--batch-size)"),
-    (["--config", "{tmp}/small.toml", "--epochs", "3"], "image_size is 50"),
+    (["--config", "{tmp}/small.toml", "--epochs", "3"], "batch_size is 1"),
     (["--model", "difference", "--pair-cache", "{tmp}/none"], "{tmp}/none"),
     (["--resume", "--out", "{run}", "--seed", "3"], "(--seed)"),
 ]
@@ -95,7 +95,7 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
     finished, many_faces, tmp_path
 ):
     photos = tmp_path / "photos"
-    (tmp_path / "small.toml").write_text("image_size = 50\n")
+    (tmp_path / "small.toml").write_text("batch_size = 1\n")
     (photos / "Ann").mkdir(parents=True)
     (photos / "Ann" / "1.jpg").write_bytes(b"\xff")
     names = {"run": finished[0], "photos": photos, "faces": many_faces, "tmp": tmp_path}

@@ -26,7 +26,7 @@ faces, out, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 data.MAX_VALIDATION_PAIRS = 100
 config = TrainConfig(
     model=model, align="none", epochs=2, batch_size=8, pairs_per_epoch=32, calibration_share=0.25
-)
+).resolve()
 
 
 class Saving(StopTogether):

@@ -17,7 +17,7 @@ from facepairs.fisher.network import FisherNetwork
 from facepairs.models.build import build_network
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
-from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
+from facepairs.training.inputs.initial_weights import load_initial_weights
 from facepairs.training.inputs.people import choose_people
 from facepairs.training.run_folder import settings_of_run
 
@@ -51,7 +51,7 @@ def start(index, tmp_path_factory):
 def loaded(start):
     """Another network with the weights of `start`, and the record of where they come from."""
     other = build_network("siamese", 128, PX, augment=0.0)
-    return other, load_initial_weights(str(start[0]), other)
+    return other, load_initial_weights(Bundle.open(start[0]), other)
 
 
 def test_initial_weights_are_those_of_the_bundle(start, loaded):
@@ -76,46 +76,41 @@ def test_a_new_bundle_also_counts_as_trained_on_the_people_of_the_old_one(
     assert not new.knows(names_of(index, [8])).any()
 
 
-def test_the_bundle_decides_model_image_size_and_crop(start):
-    folder = str(start[0])
-    settings = settings_from_bundle({"init": folder, "seed": 3})
-    assert settings == {
-        "init": folder, "seed": 3, "model": "siamese", "image_size": PX, "align": "none",
-    }  # fmt: skip
+def test_the_bundle_decides_model_and_crop_and_is_opened(start):
+    config = TrainConfig(init=str(start[0]), seed=3).resolve()
+    assert (config.model, config.align, config.seed) == ("siamese", "none", 3)
+    assert config.init == str(start[0])
+    assert config.start.folder == start[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("model", "difference"), ("image_size", 80), ("align", "landmarks")],
-)
+@pytest.mark.parametrize(("name", "value"), [("model", "difference"), ("align", "landmarks")])
 def test_settings_that_contradict_the_bundle_are_refused(start, name, value):
     with pytest.raises(
         BadConfig, match=f"{name} is {value!r}, but the weights of the bundle .* leave"
     ):
-        settings_from_bundle({"init": str(start[0]), name: value})
+        TrainConfig(init=str(start[0]), **{name: value}).resolve()
 
 
 def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path):
     folder = str(start[0])
-    config = settings_of_run({"init": folder}, tmp_path, False)
+    config = TrainConfig(init=folder).resolve()
     tuning = RECIPES["siamese"].fine_tuning
     assert (config.epochs, config.learning_rate) == (tuning.epochs, tuning.learning_rate)
     assert config.batch_size == RECIPES["siamese"].batch_size
     file = tmp_path / "file.toml"
     file.write_text(f'init = "{folder}"\nepochs = 9\n')
-    config = settings_of_run({**read_table(file), "learning_rate": 1e-5}, tmp_path, False)
+    config = from_table({**read_table(file), "learning_rate": 1e-5}).resolve()
     assert (config.epochs, config.learning_rate) == (9, 1e-5)
-    assert from_table(tomllib.loads(config.to_toml()), "text") == config
-    assert TrainConfig().replace(init=folder).learning_rate == tuning.learning_rate
-    assert TrainConfig(epochs=7).replace(init=folder).epochs == 7
+    assert from_table(tomllib.loads(config.to_toml()), "text").resolve() == config
+    assert TrainConfig(epochs=7).replace(init=folder).resolve().epochs == 7
 
 
 def test_a_resumed_training_keeps_its_init(start, tmp_path):
-    config = settings_of_run({"init": str(start[0])}, tmp_path, False)
+    config = settings_of_run(TrainConfig(init=str(start[0])), tmp_path, False)
     (tmp_path / "config.toml").write_text(config.to_toml())
-    assert settings_of_run({}, tmp_path, True) == config
+    assert settings_of_run(TrainConfig(), tmp_path, True) == config
     with pytest.raises(BadConfig, match="init"):
-        settings_of_run({"init": "default"}, tmp_path, True)
+        settings_of_run(TrainConfig(init="default"), tmp_path, True)
 
 
 def changed_copy(start, out, changes=None, **files):
@@ -131,7 +126,7 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
     bare = changed_copy(start, tmp_path / "bare", **{MODEL: None})
     for folder in (tmp_path / "none", other, bare):
         with pytest.raises(BadBundle, match=str(folder)):
-            settings_from_bundle({"init": str(folder)})
+            TrainConfig(init=str(folder)).resolve()
     foreign = changed_copy(start, tmp_path / "foreign", **{MODEL: b"PK not a model"})
     for folder, network in (
         (foreign, start[1]),
@@ -139,26 +134,24 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
         (start[0], build_network("siamese", 128, 96, 0.0)),
     ):
         with pytest.raises(BadBundle, match=str(folder)):
-            load_initial_weights(str(folder), network)
-    with pytest.raises(BadConfig):
-        settings_of_run({"init": 3}, tmp_path, False)
+            load_initial_weights(Bundle.open(folder), network)
 
 
 def test_people_the_start_was_trained_on_are_only_trained_on(start, index):
-    config = dataclasses.replace(TrainConfig(), init=str(start[0]), calibration_share=0.25)
+    config = TrainConfig(init=str(start[0]), calibration_share=0.25).resolve()
     split = choose_people(index, config)
     assert set(KNOWN[:2]) <= set(split.training.tolist())
     parts = [set(part.tolist()) for part in vars(split).values()]
     assert set.union(*parts) == set(range(24))
     assert sum(map(len, parts)) == 24
-    without = choose_people(index, dataclasses.replace(config, init=""))
+    without = choose_people(index, dataclasses.replace(config, start=None))
     assert set(KNOWN[:2]) & {*without.calibration.tolist(), *without.test.tolist()}
 
 
 def test_a_folder_without_new_people_is_refused_with_the_numbers(start, index, tmp_path):
     bundle = Bundle.open(start[0])
     rewrite_bundle(bundle, tmp_path / "all", {}, Identities.of(index.people, []))
-    config = dataclasses.replace(TrainConfig(), init=str(tmp_path / "all"))
+    config = TrainConfig(init=str(tmp_path / "all")).resolve()
     with pytest.raises(NotEnough):
         choose_people(index, config)
 
@@ -170,8 +163,8 @@ def test_weights_of_other_members_are_refused(start, tmp_path):
     out = tmp_path / "bundle"
     changed_copy(start, out, changes, **{MODEL: keras_bytes(network.inference_model())})
     same = FisherNetwork.create(96, 96)
-    load_initial_weights(str(out), same)
+    load_initial_weights(Bundle.open(out), same)
     assert np.array_equal(same.head.get_weights()[-1], network.head.get_weights()[-1])
     other = FisherNetwork.create(96, 96, members=("face", "eyes"))
     with pytest.raises(BadBundle):
-        load_initial_weights(str(out), other)
+        load_initial_weights(Bundle.open(out), other)

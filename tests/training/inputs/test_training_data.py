@@ -23,6 +23,6 @@ def test_a_batch_shrinks_to_the_people_and_a_fisher_epoch_keeps_its_steps(
 ):
     nobody = np.array([], np.int64)
     split = PeopleSplit(np.arange(people), nobody, nobody, nobody)
-    config = limit_batch_size(TrainConfig(**settings), split)
+    config = limit_batch_size(TrainConfig(**settings).resolve(), split)
     assert config.batch_size == batch_size
     assert config.pairs_per_epoch // config.batch_size == steps

@@ -53,7 +53,7 @@ def view(many_faces, lists):
 
 def crossval(view, out, config=CONFIG, folds=(1, 2)):
     photos = inspect_photos(view.index, "landmarks")
-    return view2.run_folds(view, photos, config, out, folds)
+    return view2.run_folds(view, photos, config.resolve(), out, folds)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_a_finished_fold_has_a_run_folder_and_the_scores_of_verify(view, done):
         network, scores = finished.network, finished.scores
         assert network.threshold == bundle.threshold
         assert network.calibration.scale == bundle.calibration.scale
-        split = view.split(fold, CONFIG)
+        split = view.split(fold, CONFIG.resolve())
         assert Run.read(folder).people == {name: len(part) for name, part in vars(split).items()}
         pairs = view.pairs_of(fold)
         assert set(scores.fold.tolist()) == {fold}
@@ -111,7 +111,7 @@ def test_no_bundle_knows_people_of_its_fold_or_calibrates_on_who_chose_its_epoch
         assert (
             run.epoch == max(run.history, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
         )
-        split = view.split(fold, CONFIG)
+        split = view.split(fold, CONFIG.resolve())
         assert len(split.validation) > 0
         assert bundle.trained_on(everyone[split.fitted]).all()  # all influence the weights
         assert not bundle.trained_on(everyone[split.calibration]).any()
@@ -176,7 +176,7 @@ def test_scores_of_another_fold_or_without_their_origin_are_ignored(copied):
 
 
 def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
-    split = view.split(1, CONFIG)
+    split = view.split(1, CONFIG.resolve())
     leaking = replace(
         split,
         training=np.union1d(split.training, split.test[:1]),
@@ -184,7 +184,7 @@ def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
     )
     folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "landmarks")
     with pytest.raises(BadRun):
-        view2.run_fold(view, photos, 1, leaking, CONFIG, folder)
+        view2.run_fold(view, photos, 1, leaking, CONFIG.resolve(), folder)
     assert not (folder / SCORES).exists()
 
 

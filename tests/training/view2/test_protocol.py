@@ -35,7 +35,7 @@ def test_the_sets_partition_the_people(view):
 
 @pytest.mark.parametrize("fold", range(1, FOLDS + 1))
 def test_nobody_is_both_trained_on_and_tested_on_in_a_fold(view, fold):
-    split = view.split(fold, TrainConfig(test_share=0.0))
+    split = view.split(fold, TrainConfig(test_share=0.0).resolve())
     parts = [set(part.tolist()) for part in vars(split).values()]
     assert sum(map(len, parts)) == len(set.union(*parts)) == len(view.index.people)
     assert parts[2] == set(view.sets[fold - 1].tolist())
