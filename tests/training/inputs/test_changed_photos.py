@@ -13,7 +13,9 @@ from facepairs.errors import BadData, BadImage
 from facepairs.training.inputs.pair_cache import build_training_cache, open_training_cache
 from facepairs.training.inputs.people import prepare
 
-CONFIG = TrainConfig(model="difference", align="none", calibration_share=0.25, test_share=0.25).resolve()
+CONFIG = TrainConfig(
+    model="difference", align="none", calibration_share=0.25, test_share=0.25
+).resolve()
 
 
 @pytest.fixture
