@@ -9,7 +9,6 @@ MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size
 # The variables that choose the file in which what is found in photos is kept, or keep nothing.
 PHOTO_CACHE, NO_PHOTO_CACHE = "FACEPAIRS_CACHE", "FACEPAIRS_NO_CACHE"
 
-Model = Literal["resnet", "fisher", "siamese", "difference", "difference-article"]
 Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory", "tfrecord"]
 Loss = Literal["in-batch", "margin", "triplet"]

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from facepairs.bundles.bundle import DEFAULT, MODEL, Bundle
-from facepairs.choices import Align, Loss, Model
+from facepairs.choices import Align, Loss
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.recipes import RECIPES, Pace, Recipe
+from facepairs.recipes import RECIPES, Model, Pace, Recipe
 from facepairs.support.validation import check_fields, parse_toml, validate
 
 MAX_EPOCHS = 100_000

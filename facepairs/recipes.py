@@ -1,14 +1,17 @@
 """`Recipe`: what the training of each model needs and nobody has to set.
 
 A setting of `facepairs.config.TrainConfig` that is not given takes its value from here. To add a
-model, add its network to `facepairs.models.build`, its name to `facepairs.choices.Model` and its
-recipe to `RECIPES`.
+model, write the function that builds its layers, and add its name and its recipe here. The command
+line imports this module at every start, so it imports nothing large.
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from facepairs.choices import Model
-from facepairs.images.crop import CropSpec
+if TYPE_CHECKING:
+    from facepairs.images.crop import CropSpec
+
+Model = Literal["resnet", "fisher", "siamese", "difference", "difference-article"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,9 @@ class Recipe:
     """How a model is trained.
 
     Attributes:
-        network: Its architecture, a key of `models.build.MODELS`.
+        network: Name of its architecture; bundles keep it.
+        head: Function that builds its layers for a side of images in pixels, as module:function.
+            With `embeds` it builds images → embeddings of length 1, else two images → a logit.
         embeds: Whether it learns an embedding. Then batches are genuine pairs of distinct people,
             and every loss can be used; else batches mix both kinds of pairs.
         precomputes: Whether it trains on features that are computed once, instead of images.
@@ -54,6 +59,7 @@ class Recipe:
     """
 
     network: str
+    head: str = ""
     embeds: bool
     precomputes: bool = False
     from_scratch: Pace
@@ -77,8 +83,10 @@ class Recipe:
         return not (self.precomputes or self.points or self.article)
 
     @property
-    def crop_spec(self) -> CropSpec:
+    def crop_spec(self) -> "CropSpec":
         """The square of a frame that the network sees."""
+        from facepairs.images.crop import CropSpec
+
         frame_px = self.crop_px if self.points else self.frame_px
         return CropSpec(frame_px, self.crop_px, self.points)
 
@@ -86,6 +94,7 @@ class Recipe:
 FINE_TUNING = Pace(epochs=8, pairs_per_epoch=640, learning_rate=1e-4)
 ARTICLE = Recipe(
     network="difference-article",
+    head="facepairs.models.convolutional:article_head",
     embeds=False,
     from_scratch=Pace(epochs=30, pairs_per_epoch=25_600, learning_rate=2e-3),
     batch_size=128,
@@ -96,6 +105,7 @@ ARTICLE = Recipe(
 RECIPES: dict[Model, Recipe] = {
     "resnet": Recipe(
         network="resnet",
+        head="facepairs.models.resnet:face_resnet",
         embeds=True,
         from_scratch=FINE_TUNING,
         fine_tuning=FINE_TUNING,
@@ -122,6 +132,7 @@ RECIPES: dict[Model, Recipe] = {
     ),
     "siamese": Recipe(
         network="siamese",
+        head="facepairs.models.convolutional:face_tower",
         embeds=True,
         from_scratch=Pace(epochs=30, pairs_per_epoch=12_800, learning_rate=2e-3),
         batch_size=128,
@@ -133,6 +144,7 @@ RECIPES: dict[Model, Recipe] = {
     "difference": replace(
         ARTICLE,
         network="difference",
+        head="facepairs.models.convolutional:difference_head",
         from_scratch=Pace(epochs=40, pairs_per_epoch=12_800, learning_rate=2e-3),
         weight_decay=1e-3,
         article=False,

@@ -1,20 +1,27 @@
 """Build a network by the name of its architecture."""
 
+import importlib
 from collections.abc import Callable
 
 import keras
 from keras import layers
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.convolutional import article_head, difference_head, face_tower
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
-from facepairs.models.resnet import face_resnet
+from facepairs.recipes import RECIPES
 
+
+def _load(name: str) -> Callable[[int], keras.Model]:
+    module, _, function = name.partition(":")
+    head: Callable[[int], keras.Model] = getattr(importlib.import_module(module), function)
+    return head
+
+
+# The networks that are built of one function of layers; the recipes name them.
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
-    "resnet": (EmbeddingNetwork, face_resnet),
-    "siamese": (EmbeddingNetwork, face_tower),
-    "difference": (PairNetwork, difference_head),
-    "difference-article": (PairNetwork, article_head),
+    recipe.network: (EmbeddingNetwork if recipe.embeds else PairNetwork, _load(recipe.head))
+    for recipe in RECIPES.values()
+    if recipe.head
 }
 
 

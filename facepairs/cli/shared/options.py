@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 from typer import Argument, Option
 
-from facepairs import choices
+from facepairs import choices, recipes
 from facepairs.support.words import command_line
 
 
@@ -60,7 +60,7 @@ Families = Annotated[
     Path | None,
     Option(help="CSV file person,family: relatives are no independent people in intervals."),
 ]
-Model = Annotated[choices.Model | None, Option(help="Architecture to train. [default: resnet]")]
+Model = Annotated[recipes.Model | None, Option(help="Architecture to train. [default: resnet]")]
 Seed = Annotated[
     int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
 ]
