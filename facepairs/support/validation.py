@@ -13,7 +13,8 @@ msgspec decides what is valid. This module adds which file, which field and whic
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -129,6 +130,8 @@ def _plain(value: object) -> object:
 
 def _allowed(kind: Any) -> str:
     """Return in words which values a type allows, where msgspec's own words say less, or ""."""
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
+        return next(filter(None, map(_allowed, get_args(kind))), "")
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
     metas = get_args(kind)[1:] if get_origin(kind) is Annotated else ()

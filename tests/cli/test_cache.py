@@ -118,7 +118,7 @@ def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
 
 
 def test_a_cache_fits_landmarks_that_another_cpu_finds(photos, tmp_path):
-    out, config = tmp_path / "cache", TrainConfig().replace(model="difference")
+    out, config = tmp_path / "cache", TrainConfig(model="difference").resolve()
     build(photos, out)
     index, plan, split = prepare(photos, config)
     assert plan.to_crop is not None
