@@ -15,7 +15,7 @@ from facepairs.training.inputs.data import limit_batch_size
         ({"model": "fisher"}, 20, 20, 26),
         ({"model": "fisher", "pairs_per_epoch": 1_000}, 20, 20, 50),
         ({"model": "siamese"}, 20, 20, 640),
-        ({"model": "difference"}, 20, 128, 200),
+        ({"model": "difference"}, 20, 128, 100),
     ],
 )
 def test_a_batch_shrinks_to_the_people_and_a_fisher_epoch_keeps_its_steps(
