@@ -38,7 +38,7 @@ settings.load_profile("untimed")
 SHORT = """
 model = "difference"
 epochs = 2
-pairs_per_epoch = 64
+pairs_per_epoch = 320
 batch_size = 16
 calibration_share = 0.25
 test_share = 0.25

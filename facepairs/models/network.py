@@ -133,7 +133,7 @@ class Network(PairModel):
 
     def seen_in_training(self, sides: Sides) -> Sides:
         """Return a batch's images as the next training step feeds them to the head."""
-        augments = self.optimizer is not None  # else another model is fitted, see `fisher`
+        augments = self.compiled  # else another model is fitted, see `fisher`
         if augments:
             self._seed_random_layers()
         left, right = ops.split(self.preprocess(ops.concatenate(sides, axis=0), augments), 2)

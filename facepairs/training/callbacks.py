@@ -134,6 +134,11 @@ class HistoryFile(keras.callbacks.CSVLogger):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         super().on_epoch_end(epoch + 1, logs)
 
+    def close(self) -> None:
+        """Close the file, which Keras leaves open if `fit` raises."""
+        if self.csv_file is not None:
+            self.csv_file.close()
+
 
 class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
     """Keras' TensorBoard for epochs, and nothing for steps.

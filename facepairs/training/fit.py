@@ -4,6 +4,7 @@ Read it from top to bottom: open the data, build and compile the model, continue
 `model.fit(...)`. Importing this module loads TensorFlow.
 """
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -320,30 +321,31 @@ class Training:
         if progress.epochs_done >= self.rate.epochs or progress.lost_patience(patience):
             return
         self._describe_selection()
-        of_chief: list[keras.callbacks.Callback] = []
+        history, of_chief = HistoryFile(self._folder / HISTORY), []
         if workers.is_chief:
             board = EpochBoard(str(self._folder / "tensorboard"), write_graph=False)
-            of_chief = [HistoryFile(self._folder / HISTORY), board]
+            of_chief = [history, board]
             if config.tensorboard_images:
                 in_order = workers.replicas == 1
                 place = self._folder / "tensorboard"
                 of_chief.append(PairPictures(place, data, self.network, in_order))
         early_stopping = [Patience(patience, progress)] if patience else []
         users = callbacks if workers.is_chief else ()
-        self.model.fit(
-            data.training_dataset(source, progress.epochs_done, workers, waited_s),
-            validation_data=validation,
-            initial_epoch=progress.epochs_done,
-            epochs=config.max_epochs,
-            steps_per_epoch=data.steps_per_epoch,
-            callbacks=[
-                pace,
-                *of_chief,
-                SaveEpoch(self.checkpoints, progress),
-                *early_stopping,
-                *users,
-                StopTogether(workers, should_stop),
-            ],
-            shuffle=False,
-            verbose=0,
-        )
+        with contextlib.closing(history):
+            self.model.fit(
+                data.training_dataset(source, progress.epochs_done, workers, waited_s),
+                validation_data=validation,
+                initial_epoch=progress.epochs_done,
+                epochs=config.max_epochs,
+                steps_per_epoch=data.steps_per_epoch,
+                callbacks=[
+                    pace,
+                    *of_chief,
+                    SaveEpoch(self.checkpoints, progress),
+                    *early_stopping,
+                    *users,
+                    StopTogether(workers, should_stop),
+                ],
+                shuffle=False,
+                verbose=0,
+            )

@@ -63,10 +63,11 @@ def pairs(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spoilt_pairs(pairs: Path) -> Path:
-    """The same pairs, and two more of which no photo shows a face."""
+    """The same pairs, and two more with photos that show no face."""
     path = pairs.with_name("spoilt.csv")
     plain, noise = f"{NOBODY}/plain.png", f"{NOBODY}/noise.png"
-    path.write_text(pairs.read_text() + f"{plain},{noise},1\n{noise},{plain},1\n")
+    known = pairs.read_text().splitlines()[1].partition(",")[0]
+    path.write_text(pairs.read_text() + f"{plain},{noise},1\n{noise},{known},0\n")
     return path
 
 

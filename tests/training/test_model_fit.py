@@ -139,7 +139,8 @@ def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
     index, plan, split = people
     config = GIVEN.replace(init=str(tmp_path / "bundle"), seed=1)
     keras.utils.set_random_seed(5)
-    other = build_network("siamese", 112, 64, 1.0)
+    recipe = CONFIG.recipe
+    other = build_network("siamese", recipe.crop_px, recipe.image_size, 1.0)
     write_bundle_of(tmp_path / "bundle", other, Identities.of((), ()))
     if chosen:
         split = replace(split, validation=split.test)

@@ -24,7 +24,7 @@ def test_a_sheet_has_the_pairs_side_by_side_under_their_labels():
 
 
 @pytest.mark.usefixtures("few_validation_pairs")
-@pytest.mark.parametrize("model", ["difference", pytest.param("fisher", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("model", ["siamese", pytest.param("fisher", marks=pytest.mark.slow)])
 def test_each_epoch_has_its_pictures_unless_they_are_turned_off(faces, tmp_path, model):
     given = TrainConfig(
         model=model, align="none", epochs=2, batch_size=8, pairs_per_epoch=16,

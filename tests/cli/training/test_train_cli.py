@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 
 SHORT = """
 model = "difference"
-pairs_per_epoch = 64
+pairs_per_epoch = 160
 batch_size = 16
 """
 
