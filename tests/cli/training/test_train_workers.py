@@ -132,28 +132,6 @@ def test_a_worker_that_hangs_is_treated_as_lost(faces, endless, tmp_path, victim
             one.kill()
 
 
-SOON = """
-import sys
-from facepairs.cli.main import main
-from facepairs.training import distributed
-distributed.STARTUP_TIMEOUT_S = 8
-main(sys.argv[1:])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("comes", [0, 1])
-def test_a_worker_that_never_starts_ends_the_wait(faces, settings, tmp_path, comes):
-    words = ["train", str(faces), "--out", str(tmp_path / "run"), "--config", str(settings)]
-    pipe, environment = subprocess.PIPE, workers.environments(2)[comes]
-    alone = [sys.executable, "-c", SOON, *words]
-    one = subprocess.Popen(alone, env=environment, text=True, stdout=pipe, stderr=pipe)
-    ((code, _, errors),) = workers.finish([one], 120)
-    assert code == 138
-    assert f"worker {comes}" in errors.splitlines()[-1]
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "store"),
