@@ -15,6 +15,7 @@ folders may be renamed and joined, files moved, renamed, copied and deleted. Com
 folder of people leave `_apart` out.
 """
 
+import contextlib
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -37,7 +38,6 @@ from facepairs.grouping.faces_list import (
 from facepairs.grouping.groups import Settled
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_leftover
-from facepairs.support.words import counted
 from facepairs.verification.verifier import Verifier
 
 PAGE = "people.html"
@@ -179,8 +179,9 @@ def _digests(out: Path, state: State, collection: Collection) -> dict[str, str]:
     """Return the SHA-256 of each file of a folder; links to photos are not read again."""
     known: dict[tuple[int, int], str] = {}
     for photo, sha256 in collection.photos.items():
-        found = (collection.root / photo).stat()
-        known[found.st_dev, found.st_ino] = sha256
+        with contextlib.suppress(OSError):  # a photo that cannot be read is among the problems
+            found = (collection.root / photo).stat()
+            known[found.st_dev, found.st_ino] = sha256
     digests, progress = dict[str, str](), console.progress("reading the folder of people")
     for done, path in enumerate(state, 1):
         try:
@@ -344,11 +345,3 @@ def _gone_rows(rows: list[FaceRow], reading: _Reading) -> Iterator[FaceRow]:
             yield row._replace(person=person_of(path), file=path)
         elif row.note == NOBODY or (row.box and row.file):
             yield row._replace(person="", note=NOBODY, file="", file_sha256="", certainty="")
-
-
-def describe_gone(folder: PeopleFolder) -> str:
-    """Return in words how many listed photos the collection lacks; "" for none."""
-    photos = {row.sha256 for row in folder.gone}
-    if not photos:
-        return ""
-    return f"{counted(len(photos), 'listed photo')} not in the collection; their files stay"
