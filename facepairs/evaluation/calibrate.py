@@ -20,7 +20,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.fitting import is_no_better
-from facepairs.evaluation.grouping import measure_grouping
+from facepairs.evaluation.grouping import FaceHeap, measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     ScoredPairs,
@@ -167,14 +167,13 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
             former, genuine, scored.score, scored.relatives or scored.people, scored.alike
         )
         if kept:
+            if scored.heap and model.errors.grouping is None:  # a trained bundle has none
+                table = _with_grouping(table, scored.heap)
             measured = msgspec.structs.replace(model.measured, own_errors=_new(table, model.errors))
             probability = former.probability(scored.score)
             ece = expected_calibration_error(genuine, probability, scored.alike)
     if not kept and scored.heap:
-        grouping = measure_grouping([scored.heap], table)
-        measured = msgspec.structs.replace(
-            measured, errors=msgspec.structs.replace(table, grouping=grouping)
-        )
+        measured = msgspec.structs.replace(measured, errors=_with_grouping(table, scored.heap))
     now = operating_point(measured)
     before = _former_point(model, now.name)
     if before is not None and before.threshold is not None:
@@ -191,6 +190,11 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
         operating_point=now,
         ece=ece,
     )
+
+
+def _with_grouping(table: ErrorTable, heap: FaceHeap) -> ErrorTable:
+    """Return the errors with those of groups of the same faces."""
+    return msgspec.structs.replace(table, grouping=measure_grouping([heap], table))
 
 
 def _new(table: ErrorTable, former: ErrorTable) -> ErrorTable | None:

@@ -68,8 +68,9 @@ def group(
     if target is not None:
         check_people_folder(target, root)
     verifier = Verifier.load(bundle, threads=1)
-    errors = verifier.bundle.errors
-    if errors is None or errors.grouping is None:
+    tables = (verifier.bundle.errors, verifier.bundle.own_errors)
+    errors = next((table for table in tables if table and table.grouping), None)
+    if errors is None:
         name = model_name(verifier.bundle)
         calibrate = command_line("calibrate", name, "people/", "--out", "mine")
         raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")

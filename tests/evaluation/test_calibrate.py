@@ -8,7 +8,7 @@ import pytest
 from drawn.scenes import canvas
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny.bundles import tiny_bundle
+from tiny.bundles import error_table, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL, NETWORK
 from facepairs.bundles.cohort import COHORT, npy_bytes
@@ -136,6 +136,20 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     assert result.bundle.calibration == first.calibration
     assert result.bundle.errors == first.errors
     assert 0 < result.ece < 0.5  # of the one that is kept
+
+
+def test_a_bundle_that_never_grouped_gets_errors_of_groups_though_it_keeps_the_others(
+    faces, tmp_path, monkeypatch
+):
+    trained = tiny_bundle(tmp_path / "trained", kind="embedding", errors=error_table())
+    assert trained.errors.grouping is None
+    monkeypatch.setattr("facepairs.evaluation.calibrate.is_no_better", lambda *_: True)
+    made = calibrate(trained.folder, faces, tmp_path / "mine")
+    assert made.kept_former
+    assert made.bundle.errors == trained.errors
+    grouping = made.bundle.own_errors.grouping
+    assert 0 < grouping.people_pairs <= made.people * (made.people - 1) / 2
+    assert len(grouping.cuts) == len(grouping.linked) > 1
 
 
 def test_figures_that_are_kept_are_not_mixed_with_new_ones(faces, tmp_path, monkeypatch):
