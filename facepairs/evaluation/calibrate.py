@@ -20,9 +20,10 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.fitting import is_no_better
-from facepairs.evaluation.grouping import FaceHeap, measure_grouping
+from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
+    FaceHeap,
     ScoredPairs,
     add_impostors,
     describe_unusable,
