@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from facepairs.images.crop import CropSpec
+    from facepairs.photos.crop import CropSpec
 
 Model = Literal["resnet", "fisher", "siamese", "difference", "difference-article"]
 
@@ -85,7 +85,7 @@ class Recipe:
     @property
     def crop_spec(self) -> "CropSpec":
         """The square of a frame that the network sees."""
-        from facepairs.images.crop import CropSpec
+        from facepairs.photos.crop import CropSpec
 
         frame_px = self.crop_px if self.points else self.frame_px
         return CropSpec(frame_px, self.crop_px, self.points)

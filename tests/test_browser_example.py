@@ -11,7 +11,7 @@ from drawn.scenes import drawn_faces
 from processes.chromium import open_chromium
 from processes.command_line import in_process
 
-from facepairs.faces import yunet
+from facepairs.photos import yunet
 from facepairs.verification.verifier import Verifier
 
 ROOT = Path(__file__).parents[1]

@@ -131,8 +131,8 @@ def test_python_runs(tmp_path, monkeypatch):
 
 
 def test_the_toml_of_an_embedder_is_valid(tmp_path):
+    from facepairs.bundles.embedder import EmbedderToml
     from facepairs.support.validation import validate
-    from facepairs.verification.embedders.embedder import EmbedderToml
 
     snippets = list(blocks("toml"))
     assert len(snippets) >= 2

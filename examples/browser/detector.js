@@ -1,4 +1,4 @@
-// Find the most prominent upright face of a photo, as facepairs/faces/{yunet,detector}.py do:
+// Find the most prominent upright face of a photo, as facepairs/photos/{yunet,detector}.py do:
 // search the whole photo, then detect the face again in upright views of itself and their mirror
 // images, and take the mean. Faces that are turned by more than some 30 degrees are not searched for.
 

@@ -15,8 +15,8 @@ from facepairs.choices import Encoding
 from facepairs.config import Settings
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
-from facepairs.faces.inspection import BATCH, InspectPhotos, PhotoTable, collect
-from facepairs.faces.photo_cache import photo_cache
+from facepairs.photos.inspection import BATCH, InspectPhotos, PhotoTable, collect
+from facepairs.photos.photo_cache import photo_cache
 from facepairs.pipeline.records.build import ShardPlan, check_count, check_request, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
 from facepairs.support.atomic import atomic_folder, is_temporary

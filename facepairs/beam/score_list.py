@@ -8,7 +8,7 @@ from facepairs.beam.paths import BeamPath, parse_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.faces.photo_cache import photo_cache
+from facepairs.photos.photo_cache import photo_cache
 from facepairs.verification.photos import PhotoFolder
 from facepairs.verification.score_list import PairsReport, local_photos, score_list
 from facepairs.verification.verifier import Verifier

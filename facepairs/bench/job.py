@@ -18,8 +18,8 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
-from facepairs.faces.inspection import inspect_photos
-from facepairs.images.crop import CropPlan, CropSpec
+from facepairs.photos.crop import CropPlan, CropSpec
+from facepairs.photos.inspection import inspect_photos
 from facepairs.support.words import command_line
 
 SEED = 0

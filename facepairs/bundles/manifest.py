@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from facepairs.bundles.rates import Count, Finite
 from facepairs.errors import BadBundle
-from facepairs.images.crop import CropSpec
+from facepairs.photos.crop import CropSpec
 from facepairs.support.validation import shorten, validate
 
 MANIFEST = "manifest.json"

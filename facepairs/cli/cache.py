@@ -81,7 +81,7 @@ def forget(json: Json = False) -> None:
 
     It is found again when it is needed. Galleries, scores and bundles stay.
     """
-    from facepairs.faces.photo_cache import PhotoCache, cache_file
+    from facepairs.photos.photo_cache import PhotoCache, cache_file
 
     file = cache_file()
     deleted = PhotoCache(file).forget()

@@ -7,8 +7,8 @@ from facepairs.cli.shared.output import percent, print_result
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
-    from facepairs.verification.embedders.embedder import ExternalEmbedder
-    from facepairs.verification.loading import Model
+    from facepairs.bundles.embedder import ExternalEmbedder
+    from facepairs.bundles.loading import Model
 
 PHOTOS = {
     "landmarks-5": "any: the face is found and aligned by five landmarks (landmarks-5)",
@@ -23,9 +23,9 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
     Its files are compared with their checksums.
     """
     from facepairs.bundles.bundle import Bundle
+    from facepairs.bundles.embedder import read_toml
+    from facepairs.bundles.loading import open_model
     from facepairs.bundles.measured import operating_point
-    from facepairs.verification.embedders.embedder import read_toml
-    from facepairs.verification.loading import open_model
 
     opened = open_model(bundle)
     if isinstance(opened, Bundle):

@@ -55,7 +55,7 @@ def verify(
     3 no verdict: a face of less than 24 pixels, or a model without a threshold.
     """
     from facepairs.bundles.measured import check_prior
-    from facepairs.faces.align import chosen_face
+    from facepairs.photos.align import chosen_face
     from facepairs.verification.verdict import verdict_rows
     from facepairs.verification.verifier import Verifier
 

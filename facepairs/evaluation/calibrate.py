@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from facepairs.bundles import embedder
 from facepairs.bundles.bundle import DEFAULT, Bundle
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.loading import Model, model_name, open_model
 from facepairs.bundles.measured import Measured, operating_point
 from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
@@ -35,9 +37,7 @@ from facepairs.evaluation.sources import describe_unknown_training
 from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
-from facepairs.verification.embedders import embedder
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from facepairs.bundles.loading import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification
@@ -24,7 +25,6 @@ from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.loading import Model, open_model
 from facepairs.verification.verifier import Verifier
 
 if TYPE_CHECKING:

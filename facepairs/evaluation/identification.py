@@ -18,8 +18,10 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.loading import Model, model_name
 from facepairs.bundles.measured import MeasuredModel, identification_point
 from facepairs.bundles.rates import Rate
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
@@ -34,8 +36,6 @@ from facepairs.evaluation.metrics.intervals import (
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.verification.fitting_faces import FittingFaces
-from facepairs.verification.loading import Model, model_name
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 SEED = 0

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from facepairs.bundles.loading import Model
 from facepairs.bundles.measured import Calibration, operating_point
 from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint
 from facepairs.data.groups import PeopleGroups
@@ -36,7 +37,6 @@ from facepairs.evaluation.sources import (
 )
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.words import counted
-from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of
 
 

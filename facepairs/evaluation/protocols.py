@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.loading import Model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_present_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors, leave_out_copies
-from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0

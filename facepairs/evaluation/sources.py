@@ -13,7 +13,9 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.bundle import DEFAULT
+from facepairs.bundles.embedder import is_embedder
 from facepairs.bundles.identities import hashed_in
+from facepairs.bundles.loading import Model
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.bundles.measured import Calibration
 from facepairs.data.pairs import person_name
@@ -22,8 +24,6 @@ from facepairs.evaluation.protocols import LISTS, PairSelection
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
-from facepairs.verification.embedders.embedder import is_embedder
-from facepairs.verification.loading import Model
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]

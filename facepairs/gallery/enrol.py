@@ -8,12 +8,12 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import BadImage
-from facepairs.faces.align import chosen_face, known_face
-from facepairs.faces.hints import Hint, face_hints
-from facepairs.images.photo import content_of, open_photo, read_checked
+from facepairs.photos.align import chosen_face, known_face
+from facepairs.photos.hints import Hint, face_hints
+from facepairs.photos.photo import content_of, open_photo, read_checked
 from facepairs.verification.photos import FaceInPhoto, PhotoReader, SeenPhoto
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 DEFAULT_FPIR = 0.01

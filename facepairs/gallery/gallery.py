@@ -9,10 +9,11 @@ from typing import IO
 
 import numpy as np
 
+from facepairs.bundles.loading import Model, model_name
 from facepairs.bundles.measured import identification_point
+from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.data.index import UNNAMED, FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
-from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
@@ -28,13 +29,12 @@ from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
 from facepairs.gallery.vectors import Vectors
-from facepairs.images.photo import ImageSource
+from facepairs.photos.align import AlignedFace, chosen_face
+from facepairs.photos.photo import ImageSource
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.fitting_faces import fitting_faces
-from facepairs.verification.loading import Model, model_name
-from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier, is_one_image
 
 LONGEST_DAYS = 1e6

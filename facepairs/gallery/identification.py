@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint, Rate
-from facepairs.faces.align import AlignedFace
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.gallery.vectors import Vectors
+from facepairs.photos.align import AlignedFace
 from facepairs.support.words import counted
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verdict import threshold_text
 
 

@@ -3,8 +3,8 @@
 import unicodedata
 from dataclasses import dataclass
 
+from facepairs.bundles.loading import Model
 from facepairs.errors import BadConfig
-from facepairs.verification.loading import Model
 
 LONGEST_NAME = 200
 

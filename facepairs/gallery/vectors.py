@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.verification.scorer import ScoreArray
+from facepairs.bundles.scorer import ScoreArray
 
 STORED = "<f2"  # in the file; rounding to it changes a cosine by less than .001
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.faces.align import box_of
-from facepairs.faces.detector import Face
-from facepairs.faces.frame import fit_crop
-from facepairs.faces.hints import HINTS_SPEC, gray_of, sharpness
-from facepairs.faces.photo_record import PhotoRecord, large_enough, record_kind
-from facepairs.images.crop import warp_photo
-from facepairs.images.photo import open_photo
+from facepairs.photos.align import box_of
+from facepairs.photos.crop import warp_photo
+from facepairs.photos.detector import Face
+from facepairs.photos.frame import fit_crop
+from facepairs.photos.hints import HINTS_SPEC, gray_of, sharpness
+from facepairs.photos.photo import open_photo
+from facepairs.photos.photo_record import PhotoRecord, large_enough, record_kind
 from facepairs.verification.photos import PhotoReader, SeenPhoto
 
 CLEAR_PX = 48  # from the brows to the chin

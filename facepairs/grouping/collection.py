@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from facepairs.bundles.loading import model_name
+from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.grouping.clarity import doubts
@@ -16,9 +18,7 @@ from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
 from facepairs.verification.linkage import unit_rows
-from facepairs.verification.loading import model_name
 from facepairs.verification.photos import SeenPhoto
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verifier
 
 NO_FACE = "no face"

@@ -6,13 +6,13 @@ import numpy as np
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.faces.align import box_of
-from facepairs.faces.detector import find_faces
-from facepairs.faces.photo_record import large_enough
 from facepairs.grouping.collection import Box
-from facepairs.images.decode import upright
-from facepairs.images.photo import open_photo
-from facepairs.images.problem import ImageProblem
+from facepairs.photos.align import box_of
+from facepairs.photos.decode import upright
+from facepairs.photos.detector import find_faces
+from facepairs.photos.photo import open_photo
+from facepairs.photos.photo_record import large_enough
+from facepairs.photos.problem import ImageProblem
 
 SIDES = (2.6, 2.2, 1.8, 1.5, 1.25, 1.1)  # of a picture, in sides of its face
 PICTURE_SIDE = 1.6  # where nobody looks for faces again

@@ -3,6 +3,7 @@
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from facepairs.bundles.loading import model_name
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.gallery.gallery import Gallery
 from facepairs.grouping.collection import read_collection
@@ -18,7 +19,6 @@ from facepairs.grouping.write import write_people_folder
 from facepairs.support.extras import require_extras
 from facepairs.support.words import command_line
 from facepairs.verification.linkage import unit_rows
-from facepairs.verification.loading import model_name
 from facepairs.verification.verifier import Verifier
 
 

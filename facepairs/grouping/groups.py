@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import UNNAMED
 from facepairs.errors import NotEnough
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
 from facepairs.verification.linkage import GroupMeans, Merges, average_linkage
-from facepairs.verification.scorer import ScoreArray
 
 PRECISION = 0.99
 NEW_PERSON = "person_{:04d}"

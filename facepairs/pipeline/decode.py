@@ -6,7 +6,7 @@ its size (libjpeg's DCT scaling), as in verification. How an image is decoded de
 alone, never on its batch, so a crop has the same bits in every store (but for pair caches of JPEGs,
 which store it with a loss).
 
-There are two warps. `facepairs.images` cuts the same crops with Pillow, because the verifier does
+There are two warps. `facepairs.photos` cuts the same crops with Pillow, because the verifier does
 without OpenCV (80 MB); training warps with OpenCV, because Pillow takes as long as decoding. A test
 compares the two.
 """
@@ -22,8 +22,8 @@ import tensorflow as tf
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.images.crop import Crop, CropPlan, resize_box
-from facepairs.images.photo import open_photo
+from facepairs.photos.crop import Crop, CropPlan, resize_box
+from facepairs.photos.photo import open_photo
 
 CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
 FILES_AT_A_TIME = 4  # that each batch of large photos holds in memory

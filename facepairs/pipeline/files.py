@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
-from facepairs.images.crop import Crop, CropPlan
-from facepairs.images.photo import read_image_file
+from facepairs.photos.crop import Crop, CropPlan
+from facepairs.photos.photo import read_image_file
 from facepairs.pipeline.decode import Cropper, Numbers
 
 MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read a few at a time, to save memory

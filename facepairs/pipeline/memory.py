@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
-from facepairs.images.crop import CropPlan
+from facepairs.photos.crop import CropPlan
 from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.files import FileStore, photos_named
 from facepairs.support import console

@@ -8,10 +8,10 @@ from msgspec import Meta, Struct
 
 from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
-from facepairs.faces.hints import Hint
 from facepairs.gallery.enrol import Refused
 from facepairs.gallery.identification import Candidate
 from facepairs.gallery.stores.base import Person
+from facepairs.photos.hints import Hint
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
 VERIFY_SCHEMA, GALLERY_SCHEMA = 3, 2  # as of `facepairs verify` and `gallery`

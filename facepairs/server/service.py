@@ -3,15 +3,15 @@
 import msgspec
 import numpy as np
 
+from facepairs.bundles.loading import model_name
 from facepairs.bundles.measured import check_prior
 from facepairs.errors import NotEnrolled
-from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
-from facepairs.images.photo import open_photo
+from facepairs.photos.align import AlignedFace, chosen_face
+from facepairs.photos.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
-from facepairs.verification.loading import model_name
 from facepairs.verification.verdict import verdict_rows
 from facepairs.verification.verifier import Verifier
 

@@ -23,15 +23,15 @@ import tomli_w
 from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.manifest import IDENTITIES, Alignment
 from facepairs.bundles.measured import MEASURED, Calibration, Measured, operating_point
+from facepairs.bundles.scorer import OnnxSession
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
-from facepairs.faces.frame import TEMPLATE, WEIGHTS
-from facepairs.images.crop import CropSpec, load_crop
+from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.photos.frame import TEMPLATE, WEIGHTS
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.verification.scorer import OnnxSession
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
 INT8_TOLERANCE = 0.1  # 8-bit integers give up to .04 for the numbers of an embedding
@@ -225,7 +225,7 @@ def _readme(record: ExportRecord, bundle: Path | str | None) -> str:
 
 
 def _embedder_toml(bundle: Bundle, network: bytes) -> str:
-    """Return the TOML file with which `verification.embedders` reads the network."""
+    """Return the TOML file with which `bundles.embedder` reads the network."""
     crop = bundle.framing
     more: dict[str, Any] = {"measured": MEASURED}
     if crop.points:

@@ -20,11 +20,11 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
 from facepairs.fisher.network import FisherNetwork
-from facepairs.images.crop import CropPlan
 from facepairs.models.build import build_network
 from facepairs.models.export.keras_file import check_exportable
 from facepairs.models.losses import EmbeddingLoss
 from facepairs.models.network import Network, PairModel
+from facepairs.photos.crop import CropPlan
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import photos_named
 from facepairs.support import console

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.data.findings import (
     SEVERITIES,
     Counts,
@@ -20,13 +21,12 @@ from facepairs.data.findings import (
 )
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
-from facepairs.faces.photo_record import PhotoRecord, face_problem
-from facepairs.images.photo import read_below
+from facepairs.photos.photo import read_below
+from facepairs.photos.photo_record import PhotoRecord, face_problem
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.verification.fitting_faces import FittingFaces, fitting_faces
 from facepairs.verification.linkage import GroupMeans, average_linkage
-from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier
 
 Embedding = npt.NDArray[np.float32]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.faces.inspection import photo_records
+from facepairs.photos.inspection import photo_records
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.support.words import counted

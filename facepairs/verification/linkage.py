@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import BadBundle
 from facepairs.support import console
 from facepairs.support.console import Progress
-from facepairs.verification.scorer import ScoreArray
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

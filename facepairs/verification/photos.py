@@ -15,25 +15,25 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.loading import Model
+from facepairs.bundles.scorer import ScoreArray, Scorer
 from facepairs.data.index import find_file
 from facepairs.errors import BadImage
-from facepairs.faces.align import AlignedFace, box_of, crop_known
-from facepairs.faces.inspection import inspect
-from facepairs.faces.photo_record import PhotoRecord, large_enough, record_kind
-from facepairs.images.crop import Crop
-from facepairs.images.photo import (
+from facepairs.photos.align import AlignedFace, box_of, crop_known
+from facepairs.photos.crop import Crop
+from facepairs.photos.inspection import inspect
+from facepairs.photos.photo import (
     ImageSource,
     content_of,
     open_photo,
     read_checked,
     read_image_file,
 )
-from facepairs.images.problem import ImageProblem
-from facepairs.verification.loading import Model
-from facepairs.verification.scorer import ScoreArray, Scorer
+from facepairs.photos.photo_record import PhotoRecord, large_enough, record_kind
+from facepairs.photos.problem import ImageProblem
 
 if TYPE_CHECKING:
-    from facepairs.faces.photo_cache import PhotoCache
+    from facepairs.photos.photo_cache import PhotoCache
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import IO, Any, Literal
 import msgspec
 
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.loading import Model
 from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import Among, OperatingPoint
@@ -20,7 +21,6 @@ from facepairs.support.atomic import atomic_file
 from facepairs.support.checksum import file_sha256
 from facepairs.support.places import check_output_file
 from facepairs.support.validation import validate
-from facepairs.verification.loading import Model
 from facepairs.version import __version__
 
 MAX_PROVENANCE_BYTES = 64 * 2**20  # 3 million people

@@ -9,7 +9,7 @@ from facepairs.bundles.measured import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
-from facepairs.faces.photo_record import PhotoRecord
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier

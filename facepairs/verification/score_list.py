@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from facepairs.bundles.loading import Model, model_name
 from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
-from facepairs.faces.photo_cache import PhotoCache
+from facepairs.photos.photo_cache import PhotoCache
 from facepairs.support.parallel import thread_map
 from facepairs.support.words import printable
-from facepairs.verification.loading import Model, model_name
 from facepairs.verification.photos import PhotoFolder, PhotoReader, SeenPhoto
 from facepairs.verification.provenance import provenance_of, scores_file
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.scoring import Indices, OrderedMap, score_photos
 from facepairs.verification.verifier import Verifier
 

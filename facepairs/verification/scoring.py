@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.errors import BadData
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.verification.photos import Named, PhotoReader, SeenPhoto
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
 CHUNK_PAIRS = 512  # scored at a time
 

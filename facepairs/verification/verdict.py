@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from facepairs.bundles.loading import Model
 from facepairs.bundles.measured import EQUAL_PRIORS, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
-from facepairs.faces.align import AlignedFace
-from facepairs.verification.loading import Model
+from facepairs.photos.align import AlignedFace
 
 Rows = list[tuple[str, str]]  # label and text
 

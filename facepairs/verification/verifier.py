@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import EQUAL_PRIORS, check_prior, operating_point
-from facepairs.bundles.rates import OperatingPoint
-from facepairs.errors import BadData
-from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
-from facepairs.images.photo import ImageSource
-from facepairs.support import console
-from facepairs.verification.loading import (
+from facepairs.bundles.loading import (
     Model,
     check_threshold,
     model_name,
     open_model,
     open_scorer,
 )
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, Scorer
+from facepairs.bundles.measured import EQUAL_PRIORS, check_prior, operating_point
+from facepairs.bundles.rates import OperatingPoint
+from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer
+from facepairs.errors import BadData
+from facepairs.photos.align import AlignedFace, align_faces, unaligned_face
+from facepairs.photos.photo import ImageSource
+from facepairs.support import console
 from facepairs.verification.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Verifier:
         Args:
             keep: Whether what is found is stored in the cache.
         """
-        from facepairs.faces.photo_cache import photo_cache  # two photos alone need no SQLite
+        from facepairs.photos.photo_cache import photo_cache  # two photos alone need no SQLite
         from facepairs.verification.photos import PhotoReader
 
         return PhotoReader(self.bundle, self.scorer, photo_cache(), keep)

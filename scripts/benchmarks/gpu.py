@@ -40,8 +40,8 @@ from facepairs.bench.rows import Settings, Spec
 from facepairs.data.pairs import PairList
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import FacepairsError
-from facepairs.images.photo import open_photo
 from facepairs.models.resnet import face_resnet
+from facepairs.photos.photo import open_photo
 from facepairs.support.atomic import atomic_file
 from facepairs.support.console import showing
 from facepairs.support.parallel import thread_map

@@ -54,11 +54,11 @@ from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import embed_images
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import ScoreSource
-from facepairs.faces.align import AlignedFace
-from facepairs.faces.inspection import photo_records
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
+from facepairs.photos.align import AlignedFace
+from facepairs.photos.inspection import photo_records
 from facepairs.recipes import RECIPES
 from facepairs.verification.verifier import Verifier
 
@@ -295,7 +295,7 @@ def quote(scores: Path) -> dict[str, float]:
 
 def calibration_crops(index: FaceIndex, lists: Path) -> npt.NDArray[np.uint8]:
     """Return crops of some training people of View 1, as the network sees them."""
-    from facepairs.faces.align import align_faces
+    from facepairs.photos.align import align_faces
 
     images = people_of(index, lists, "peopleDevTrain.txt")
     count = min(CALIBRATION_CROPS, len(images))

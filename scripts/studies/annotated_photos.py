@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from facepairs.errors import BadImage
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.faces.frame import TEMPLATE, fit_similarity
+from facepairs.photos.frame import TEMPLATE, fit_similarity
 from facepairs.verification.verifier import Verifier
 
 SAME_FACE = 0.25  # landmark error, in eye distances, up to which a face is the annotated one

@@ -42,7 +42,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import BadConfig, FacepairsError
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-from facepairs.faces.detector import DETECTOR
+from facepairs.photos.detector import DETECTOR
 from facepairs.support.atomic import atomic_file
 from facepairs.verification.verifier import Verifier
 

@@ -22,10 +22,10 @@ from PIL import Image
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
-from facepairs.faces.align import AlignedFace
-from facepairs.faces.frame import FRAME_PX, fit_crop
-from facepairs.images.crop import CropSpec, load_crop
-from facepairs.images.warp import warp
+from facepairs.photos.align import AlignedFace
+from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.photos.frame import FRAME_PX, fit_crop
+from facepairs.photos.warp import warp
 from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import batches, thread_map

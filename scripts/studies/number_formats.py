@@ -23,8 +23,8 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
-from facepairs.faces.align import align_faces
 from facepairs.models.export.convert import export_onnx
+from facepairs.photos.align import align_faces
 from facepairs.recipes import RECIPES
 from facepairs.support.words import align_columns
 from facepairs.training.keras_models import read_keras

@@ -22,8 +22,8 @@ from PIL import Image, ImageOps
 from facepairs.cli.shared.output import ERROR, log, print_error
 from facepairs.data.index import FaceIndex
 from facepairs.errors import FacepairsError, NotEnough
-from facepairs.faces.align import align_faces
-from facepairs.images.crop import CropSpec
+from facepairs.photos.align import align_faces
+from facepairs.photos.crop import CropSpec
 from facepairs.support.atomic import atomic_file
 from facepairs.support.random_streams import Stream, raw_words
 

@@ -28,7 +28,7 @@ from facepairs.bundles.manifest import (
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle
-from facepairs.images.crop import CropSpec
+from facepairs.photos.crop import CropSpec
 
 
 def edit(bundle: Bundle, **changes: object) -> None:

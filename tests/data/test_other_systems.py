@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
+from facepairs.bundles.embedder import read_toml
 from facepairs.bundles.measured import operating_point
 from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file
 from facepairs.data.pairs import read_pairs_csv
 from facepairs.evaluation.scores import match_pairs, read_scores
-from facepairs.verification.embedders.embedder import read_toml
 from facepairs.verification.ranking import rank_folder
 from facepairs.verification.score_list import local_photos, score_list
 from facepairs.verification.verifier import Verifier

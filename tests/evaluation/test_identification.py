@@ -8,6 +8,7 @@ import pytest
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import NotEnough
 from facepairs.evaluation.identification import (
     GALLERY,
@@ -16,7 +17,6 @@ from facepairs.evaluation.identification import (
     split_people,
 )
 from facepairs.evaluation.metrics.arrays import Ints
-from facepairs.verification.scorer import ScoreArray
 
 
 class Model:

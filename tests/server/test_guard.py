@@ -17,7 +17,7 @@ from processes.command_line import command, in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
-from facepairs.faces.align import AlignedFace
+from facepairs.photos.align import AlignedFace
 from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access

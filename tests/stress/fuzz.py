@@ -24,6 +24,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
+    from facepairs.bundles.embedder import ExternalEmbedder
     from facepairs.bundles.manifest import Manifest, parse_json_object, parse_manifest
     from facepairs.bundles.measured import parse_measured
     from facepairs.data.index import FaceIndex
@@ -31,7 +32,6 @@ with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"])
     from facepairs.data.pairs import read_pairs_csv
     from facepairs.errors import FacepairsError
     from facepairs.evaluation.scores import read_scores
-    from facepairs.verification.embedders.embedder import ExternalEmbedder
     from facepairs.verification.score_list import read_list
 
 INDEX = FaceIndex.from_listing(

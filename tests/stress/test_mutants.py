@@ -55,6 +55,6 @@ def test_the_same_seed_gives_the_same_faults_of_every_package_and_all_are_python
 def test_the_tests_of_a_module_come_first():
     (fault, *_) = faults_of(PACKAGE / "images" / "formats.py")
     first, others = rounds_of(fault, rest=False)
-    assert first == ["tests/images/test_formats.py"]
-    assert "tests/images/test_crop.py" in others
+    assert first == ["tests/photos/test_formats.py"]
+    assert "tests/photos/test_crop.py" in others
     assert rounds_of(fault, rest=True)[2] == ["tests", "--ignore=tests/images"]

@@ -17,7 +17,7 @@ from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.evaluate import evaluate
-from facepairs.faces.frame import TEMPLATE
+from facepairs.photos.frame import TEMPLATE
 from facepairs.training import export as export_module
 from facepairs.training.export import export
 from facepairs.verification.verifier import Verifier

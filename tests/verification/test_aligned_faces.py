@@ -155,5 +155,5 @@ def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):
 def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
     verifier.reader().read([("one", photos[0])])
     assert not verifier.reader().see("one", photos[0])[0].new
-    monkeypatch.setattr("facepairs.faces.photo_record.DETECTOR", "eyes-2")
+    monkeypatch.setattr("facepairs.photos.photo_record.DETECTOR", "eyes-2")
     assert verifier.reader().see("one", photos[0])[0].new

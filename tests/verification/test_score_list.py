@@ -13,7 +13,7 @@ from facepairs.bundles.measured import operating_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
-from facepairs.faces.photo_cache import PhotoCache, photo_cache
+from facepairs.photos.photo_cache import PhotoCache, photo_cache
 from facepairs.verification import scoring
 from facepairs.verification.photos import PhotoFolder
 from facepairs.verification.score_list import local_photos, read_list, score_list

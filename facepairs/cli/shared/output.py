@@ -20,7 +20,7 @@ from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
 if TYPE_CHECKING:
-    from facepairs.faces.hints import Hint
+    from facepairs.photos.hints import Hint
     from facepairs.verification.verifier import Verifier
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -156,7 +156,7 @@ def show_warnings() -> None:
         def emit(self, record: logging.LogRecord) -> None:
             log(f"warning: {record.getMessage()}")
 
-    logger = logging.getLogger("facepairs.faces")
+    logger = logging.getLogger("facepairs.photos")
     if not logger.handlers:
         logger.addHandler(Shown())
 

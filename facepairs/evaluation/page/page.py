@@ -17,11 +17,11 @@ from facepairs.evaluation.report.tables import (
     accuracy_note,
     error_rates,
 )
-from facepairs.faces.align import crop_known
-from facepairs.faces.inspection import inspect_content
-from facepairs.faces.photo_cache import photo_cache
-from facepairs.images.crop import CropSpec
-from facepairs.images.photo import content_of, open_photo, read_checked
+from facepairs.photos.align import crop_known
+from facepairs.photos.crop import CropSpec
+from facepairs.photos.inspection import inspect_content
+from facepairs.photos.photo import content_of, open_photo, read_checked
+from facepairs.photos.photo_cache import photo_cache
 from facepairs.support.atomic import atomic_file
 from facepairs.support.html import data_url, render_template
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import BadData, BadGallery
 from facepairs.gallery.encryption import (
     Passphrase,
@@ -25,7 +26,6 @@ from facepairs.gallery.encryption import (
 )
 from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.vectors import STORED, Vectors
-from facepairs.verification.scorer import ScoreArray
 
 VERSION = 5  # of the tables
 ROWS_PER_READ = 4096

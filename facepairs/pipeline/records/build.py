@@ -21,8 +21,8 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
-from facepairs.images.crop import CropPlan
-from facepairs.images.photo import read_below
+from facepairs.photos.crop import CropPlan
+from facepairs.photos.photo import read_below
 from facepairs.pipeline.decode import Cropper
 from facepairs.pipeline.records.manifest import (
     MANIFEST,

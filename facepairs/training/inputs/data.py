@@ -28,7 +28,7 @@ from facepairs.data.sampler import (
 )
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
-from facepairs.images.crop import CropPlan
+from facepairs.photos.crop import CropPlan
 from facepairs.pipeline.dataset import Store, clocked, make_dataset, no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore

@@ -13,8 +13,8 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
-from facepairs.faces.inspection import PhotoTable
-from facepairs.images.crop import CropPlan
+from facepairs.photos.crop import CropPlan
+from facepairs.photos.inspection import PhotoTable
 from facepairs.pipeline.files import READING_ERRORS
 from facepairs.pipeline.records.build import (
     CachePlan,

@@ -15,11 +15,11 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
-from facepairs.faces.align import known_face
-from facepairs.faces.inspection import InspectPhotos, PhotoTable, inspect_photos
-from facepairs.faces.photo_cache import photo_cache
-from facepairs.images.crop import CropPlan
-from facepairs.images.photo import read_below
+from facepairs.photos.align import known_face
+from facepairs.photos.crop import CropPlan
+from facepairs.photos.inspection import InspectPhotos, PhotoTable, inspect_photos
+from facepairs.photos.photo import read_below
+from facepairs.photos.photo_cache import photo_cache
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support import console
 from facepairs.support.words import command_line, counted

@@ -33,7 +33,7 @@ from facepairs.evaluation.sources import (
     ScoreSource,
 )
 from facepairs.evaluation.summary import Summary
-from facepairs.faces.inspection import PhotoTable
+from facepairs.photos.inspection import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extras
 from facepairs.training.run_folder import (

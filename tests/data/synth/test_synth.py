@@ -20,7 +20,7 @@ from facepairs.data.synth.faces import appearance, draw_face, name_of
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig
-from facepairs.faces.detector import find_faces
+from facepairs.photos.detector import find_faces
 from facepairs.support.console import showing
 
 SEEDS = st.integers(0, 2**63 - 1)

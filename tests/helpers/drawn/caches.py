@@ -12,7 +12,7 @@ from PIL import Image
 from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
-from facepairs.images.crop import CropPlan
+from facepairs.photos.crop import CropPlan
 from facepairs.pipeline.records import build as records_build
 from facepairs.pipeline.records.build import CachePlan, build_cache
 

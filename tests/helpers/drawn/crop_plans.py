@@ -7,9 +7,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from facepairs.data.index import FaceIndex
-from facepairs.faces.inspection import inspect_photos
-from facepairs.images.crop import CropPlan, CropSpec
-from facepairs.images.warp import Similarity
+from facepairs.photos.crop import CropPlan, CropSpec
+from facepairs.photos.inspection import inspect_photos
+from facepairs.photos.warp import Similarity
 
 
 def whole_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:

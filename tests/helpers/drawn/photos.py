@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from facepairs.images.decode import EXIF_ORIENTATION
+from facepairs.photos.decode import EXIF_ORIENTATION
 
 
 def smooth(height: int, width: int, seed: int = 0) -> np.ndarray:

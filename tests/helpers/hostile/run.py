@@ -63,9 +63,9 @@ def run(paths: Iterable[Path], good: Path, ways: tuple[str, ...] = ()) -> Iterat
 
 def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     """Return the entry points by name; each one returns its result for a file in words."""
-    from facepairs.faces.inspection import InspectPhotos, PhotoTable
-    from facepairs.faces.photo_record import PhotoRecord
-    from facepairs.images.crop import CropSpec, load_crop
+    from facepairs.photos.crop import CropSpec, load_crop
+    from facepairs.photos.inspection import InspectPhotos, PhotoTable
+    from facepairs.photos.photo_record import PhotoRecord
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(threads=1)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.bundles.scorer import BundleScorer
 from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle
 from facepairs.models.build import MODELS, build_network
 from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file, keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.keras_models import read_keras
-from facepairs.verification.scorer import BundleScorer
 
 GOLDEN = Path(__file__).parents[2] / "bundles" / "golden" / "pair"
 

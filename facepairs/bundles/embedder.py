@@ -1,0 +1,324 @@
+"""External embedders: a network and a small TOML beside it that describes its input.
+
+    file = "w600k_r50.onnx"    # in the folder of this TOML
+    size_px = 112              # side of the square that the network takes
+    layout = "nchw"            # or "nhwc"
+    colours = "rgb"            # or "bgr"
+    mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
+    std = 127.5                # network's order
+    align = "arcface-112"      # see below
+
+These keys are required (a network that takes uint8 needs neither mean nor std). How a face comes
+into the square:
+
+    align = "arcface-112"      # five landmarks onto those of ArcFace, InsightFace and SFace
+    align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
+    points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
+    align = "landmarks"        # the centre of the canonical frame of `faces.frame`
+    crop = 0.512               # its share of the frame's side, such as 128 of 250 pixels
+    align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
+
+Optional keys:
+
+    name = "arcface-r50"       # default: the name of the TOML
+    sha256 = "4c06341c…"       # of the network's file, which is checked
+    output = "embedding"       # which output, when the network has several
+    measured = "measured.json" # probability, thresholds and errors, from `facepairs calibrate`
+    people = "identities.json" # hashes of the people of the training, from `facepairs export`
+    licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
+    training_data = "MS1MV3: 5.2 million photos from the web"
+
+Without `people` it is unknown which people the network was trained on. Without `measured` there is
+no probability, and a verdict only at a threshold that is given. The score is the cosine.
+"""
+
+import hashlib
+import json
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Meta
+
+from facepairs.bundles.identities import NOBODY, Identities, parse_identities
+from facepairs.bundles.manifest import check_file_name, read_regular_file
+from facepairs.bundles.measured import (
+    MEASURED,
+    Measured,
+    MeasuredModel,
+    parse_measured,
+)
+from facepairs.errors import BadBundle
+from facepairs.photos.crop import CropSpec
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.checksum import file_sha256
+from facepairs.support.places import check_output_folder
+from facepairs.support.validation import parse_toml, validate
+
+EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
+MAX_TOML_BYTES = 2**20
+MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
+ARCFACE_PX = 112
+ARCFACE_POINTS = (
+    (38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655),
+    (70.7299, 92.2041),
+)  # fmt: skip
+"""Landmarks in the square of 112 pixels on which ArcFace and many others were trained.
+
+References:
+    Deng et al.: ArcFace: Additive Angular Margin Loss for Deep Face Recognition. CVPR, 2019.
+"""
+
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
+# Lists of fixed length: msgspec 0.22 crashes on unions of a bounded number and a tuple.
+Numbers = Annotated[
+    Number | Annotated[list[Number], Meta(min_length=3, max_length=3)],
+    Meta(description="one number or three"),
+]
+PositiveNumbers = Annotated[
+    Positive | Annotated[list[Positive], Meta(min_length=3, max_length=3)],
+    Meta(description="one number or three, all above 0"),
+]
+PointList = Annotated[
+    list[Annotated[list[Number], Meta(min_length=2, max_length=2)]],
+    Meta(min_length=5, max_length=5, description="five [x, y]: eyes, nose tip, mouth corners"),
+]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecimal digits")]
+EmbedderAlign = Literal["landmarks", "none", "arcface-112", "landmarks-5"]
+Text = Annotated[str, Meta(min_length=1)]
+Floats = npt.NDArray[np.float32]
+
+
+class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of the TOML; the module's docstring explains them."""
+
+    file: Text
+    size_px: Annotated[int, Meta(ge=1, le=2048)]
+    layout: Literal["nchw", "nhwc"]
+    colours: Literal["rgb", "bgr"]
+    align: EmbedderAlign
+    mean: Numbers | None = None
+    std: PositiveNumbers | None = None
+    name: Text | None = None
+    crop: Annotated[float, Meta(gt=0, le=1)] | None = None
+    points: PointList | None = None
+    sha256: Sha256 | None = None
+    output: Text | None = None
+    measured_file: Text | None = msgspec.field(name="measured", default=None)
+    people: Text | None = None
+    licence: Text | None = None
+    training_data: Text | None = None
+
+
+class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, dict=True):
+    """An external network and how to use it; it takes the place of a bundle everywhere.
+
+    Attributes:
+        path: The TOML file.
+        network_path: The network's file.
+        framing: The crop that the network takes of a photo.
+        scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
+            network that takes uint8.
+        measured: What the file of the key `measured` holds; None without one.
+        identities: The people of the training, where `people` lists them, and those on whom the
+            errors were measured.
+    """
+
+    kind: ClassVar[Literal["embedding"]] = "embedding"
+    path: Path
+    network_path: Path
+    framing: CropSpec
+    scaling: tuple[Floats, Floats] | None
+    measured: Measured | None = msgspec.field(name="figures")  # a key has the field's own name
+    identities: Identities = NOBODY
+
+    @classmethod
+    def open(cls, path: Path | str) -> "ExternalEmbedder":
+        """Read and check a TOML.
+
+        Args:
+            path: The TOML, or a folder in which it is called `embedder.toml`.
+
+        Raises:
+            BadBundle: It cannot be used; the message names the file, the key and its value.
+        """
+        path = Path(path)
+        if path.is_dir():
+            path = path / EMBEDDER
+        try:
+            toml = validate(read_toml(path), EmbedderToml, error=BadBundle)
+            check_file_name(toml.file)
+            fields = msgspec.structs.asdict(toml)
+            people, fields["measured"] = NOBODY, None
+            if toml.measured_file is not None:
+                check_file_name(toml.measured_file)
+                file = path.parent / toml.measured_file
+                fields["measured"] = measured = parse_measured(read_regular_file(file), file)
+                people = Identities(frozenset(), measured.people)
+            if toml.people is not None:
+                people = people.union(_read_people(toml.people, path))
+            return cls(
+                path=path,
+                network_path=path.parent / toml.file,
+                framing=_framing(toml),
+                scaling=_scaling(toml),
+                identities=people,
+                **fields,
+            )
+        except (ValueError, BadBundle) as error:
+            raise BadBundle(f"{path}: {error}") from None
+
+    @property
+    def model(self) -> str:
+        """The embedder's name."""
+        return self.name or (self.folder.name if self.path.name == EMBEDDER else self.path.stem)
+
+    @property
+    def alignment(self) -> str:
+        """The alignment's name, as bundles have it."""
+        return "landmarks-5" if self.aligned else "lfw-frame"
+
+    @property
+    def aligned(self) -> bool:
+        """Whether faces are found and aligned; if not, images are used whole."""
+        return self.align != "none"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the TOML."""
+        return self.path.parent
+
+    @property
+    def embedding_settings(self) -> str:
+        """The keys, as JSON, that decide what the embedding of a photo is."""
+        other = {"file", "name", "sha256", "measured_file", "people", "licence", "training_data"}
+        used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
+        return json.dumps(used)
+
+    @cached_property
+    def embedder_sha256(self) -> str:
+        """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
+        parts = f"{file_sha256(self.network_path)} {self.embedding_settings}"
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+    @property
+    def lists_training(self) -> bool:
+        """Whether the people of the training are known."""
+        return self.people is not None
+
+    @property
+    def trained_with(self) -> str | None:
+        """On what it was trained, in words; None where that is not known."""
+        people = len(self.identities.training)
+        return self.training_data or (f"{people:,} people" if self.lists_training else None)
+
+    def read_network(self) -> bytes:
+        """Read the network's bytes.
+
+        Raises:
+            BadBundle: The file is missing, too large, a link out of its folder, or not the one
+                that `sha256` names.
+        """
+        folder = self.network_path.parent
+        if self.network_path.resolve().parent != folder.resolve():
+            raise BadBundle(f"{self.network_path}: a link that leads out of {folder}; copy it")
+        if not self.network_path.exists():
+            raise BadBundle(f"{self.network_path}: missing; put the network there, beside its TOML")
+        network = read_regular_file(self.network_path, MAX_NETWORK_BYTES)
+        if self.sha256 and hashlib.sha256(network).hexdigest() != self.sha256:
+            raise BadBundle(
+                f"{self.network_path}: its SHA-256 is not the one in {self.path.name}; download "
+                "the file that this TOML is for"
+            )
+        return network
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the keys of a TOML; raise BadBundle if it cannot be read."""
+    return parse_toml(read_regular_file(path, MAX_TOML_BYTES), path, BadBundle)
+
+
+def is_embedder(path: Path | str) -> bool:
+    """Return whether a path names a TOML, or a folder that holds an external embedder."""
+    return str(path).lower().endswith(".toml") or Path(path, EMBEDDER).is_file()
+
+
+def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
+    """Write a folder with the embedder's files, its TOML and `measured.json`, and open it.
+
+    Raises:
+        BadBundle: `out` is something else than such a folder.
+        BadData: `out` cannot be written.
+    """
+    import tomli_w
+
+    check_replaceable(out)
+    values = read_toml(model.path)
+    values |= {"name": model.model, "align": model.align, "measured": MEASURED}
+    values["sha256"] = file_sha256(model.network_path)  # the figures are of this network alone
+    with atomic_folder(out) as folder:
+        for name in (model.file, model.people):
+            if name is not None:
+                shutil.copyfile(model.folder / name, folder / name)
+        (folder / EMBEDDER).write_text(tomli_w.dumps(values), encoding="utf-8")
+        (folder / MEASURED).write_bytes(measured.to_bytes())
+    return ExternalEmbedder.open(out)
+
+
+def check_replaceable(out: Path) -> None:
+    """Raise BadBundle unless `out` is what `write_embedder` wrote, empty, or does not exist."""
+
+    def files_of(folder: Path) -> set[str]:
+        model = ExternalEmbedder.open(folder)
+        names = {EMBEDDER, MEASURED, model.file, str(model.people)}
+        return names if (folder / MEASURED).is_file() else set()
+
+    check_output_folder(out, "an embedder", files_of, error=BadBundle)
+
+
+def _read_people(name: str, path: Path) -> Identities:
+    """Read the file of the key `people`."""
+    check_file_name(name)
+    file = path.parent / name
+    return parse_identities(read_regular_file(file), file, "export the network again")
+
+
+def _framing(toml: EmbedderToml) -> CropSpec:
+    """Return the crop that the network takes."""
+    size = toml.size_px
+    if toml.align in ("landmarks", "none"):
+        if toml.points is not None:
+            raise BadBundle('points go with align = "landmarks-5"; leave one of them out')
+        if toml.crop is None:
+            raise BadBundle(f'crop is missing: the share of the frame with align = "{toml.align}"')
+        return CropSpec(round(size / toml.crop), size)
+    if toml.crop is not None:
+        raise BadBundle(f'crop does not go with align = "{toml.align}"; leave one of them out')
+    if toml.align == "landmarks-5":
+        if toml.points is None:
+            raise BadBundle('points is missing: where align = "landmarks-5" puts the landmarks')
+        return CropSpec(size, size, tuple((x, y) for x, y in toml.points))
+    if size != ARCFACE_PX or toml.points is not None:
+        raise BadBundle(
+            f'align = "arcface-112" is for size_px {ARCFACE_PX} and brings its points; for others '
+            'give align = "landmarks-5" and points'
+        )
+    return CropSpec(size, size, ARCFACE_POINTS)
+
+
+def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
+    """Return scale and offset, float32[3] each, by which (x - mean) / std is computed."""
+    if toml.mean is None and toml.std is None:
+        return None
+    if toml.mean is None or toml.std is None:
+        raise BadBundle("mean and std go together; give both")
+    mean, std = (np.asarray(value, np.float64) for value in (toml.mean, toml.std))
+    scale, offset = np.broadcast_to(1 / std, 3), np.broadcast_to(-mean / std, 3)
+    if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
+        raise BadBundle("mean and std leave nothing of the image; give others")
+    return scale.astype(np.float32), offset.astype(np.float32)

@@ -1,1 +1,0 @@
-"""Finding and aligning faces, what is known of photos, and hints on them."""

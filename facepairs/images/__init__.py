@@ -1,1 +1,0 @@
-"""Opening untrusted images: formats, limits, EXIF orientation, decode budget."""

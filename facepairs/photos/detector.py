@@ -1,0 +1,303 @@
+"""Find the faces of a photo and their landmarks.
+
+A photo is searched at a moderate size first; larger, padded and turned when no face is found. Every
+face is then detected again in a small upright view and its mirror image, until its place settles,
+and once in two larger views and theirs. The mean of these four is more precise than one detection,
+and its score tells faces from what only resembles one.
+
+Measured with the included model on all pairs of View 1's test people: the best accuracy is .9896 by
+the search alone, .9911 in this way and .9897 to .9905 where a place has to settle within 2 pixels
+or less. Turned and scaled copies of a photo agree to 1.5 pixels of the frame (200 photos of LFW).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from facepairs.photos.decode import upright
+from facepairs.photos.frame import FRAME_PX, TEMPLATE, fit_similarity
+from facepairs.photos.photo import Photo
+from facepairs.photos.problem import ImageProblem
+from facepairs.photos.warp import Points, Similarity, centred_square, warp
+from facepairs.photos.yunet import MAX_FACES, detect
+
+# Names what the cache holds of a photo: change it with everything that changes what is found here.
+DETECTOR = "yunet-4"
+MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
+FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
+
+SEARCH_PX = 640  # longer side of the photo in the first search
+LARGE_PX = 1600  # longer side in the search for small faces
+PADDING = 0.5  # of each side, around a face that fills its photo
+MIN_CANDIDATE = 0.6  # score of a single detection
+View = tuple[float, int]  # pixels per pixel of the frame, and side in pixels
+SMALL_VIEWS: tuple[View, ...] = ((0.6, 96),)  # to find the place
+LARGE_VIEWS: tuple[View, ...] = ((0.65, 128), (0.8, 128))  # to find the landmarks
+MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
+TURNS_DEG = range(45, 360, 45)
+MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
+NEARLY_BLACK = 15  # the high byte of 16 bits that hold a value of 12
+CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
+MIN_SCORE = 0.84
+UPRIGHT = 0.91  # upside down, much resembles a face, but not surely
+MAX_ROLL_DEG = 60  # more counts as turned
+MIN_DISTANCE = 0.4  # of the centres of two faces, in sides of the smaller one
+CLOSE = 0.25  # in prominence: a face located again may turn out to be so much more prominent
+TINY = 100.0  # in prominence
+MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
+MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A detected face, in pixels of its image.
+
+    Attributes:
+        landmarks: float64[5, 2], (x, y) of the eyes, the nose tip and the mouth corners; what is
+            at the image's left when the face is upright comes first.
+        score: Certainty from 0 to 1.
+    """
+
+    landmarks: Points
+    score: float
+
+    @cached_property
+    def to_frame(self) -> Similarity:
+        """The map from the image to the canonical frame."""
+        return fit_similarity(self.landmarks)
+
+    @cached_property
+    def centre(self) -> Points:
+        """float64[2], the point that alignment maps to the frame's centre."""
+        middle: Points = self.to_frame.inverse()(np.full((1, 2), (FRAME_PX - 1) / 2))[0]
+        return middle
+
+    @property
+    def side_px(self) -> float:
+        """Side of the square around the face, from the brows to the chin."""
+        return FACE_PX / self.to_frame.scale
+
+    @property
+    def roll_deg(self) -> float:
+        """Rotation of the head in the image plane, clockwise; from -180 to 180."""
+        return -self.to_frame.angle_deg
+
+    @property
+    def yaw(self) -> float:
+        """Offset of the nose tip from the middle of the eyes, in eye distances; 0 from the front.
+
+        Positive when the nose points to the right of the upright face, as images are shown.
+        """
+        eyes, nose = self.landmarks[:2], self.landmarks[2]
+        across = eyes[1] - eyes[0]
+        return float((nose - eyes.mean(axis=0)) @ across / max(across @ across, 1e-9))
+
+    def scaled(self, scale: float) -> "Face":
+        """Return the face in a copy of the image that is `scale` times as large."""
+        return Face((self.landmarks + 0.5) * scale - 0.5, self.score)
+
+
+def find_faces(picture: Image.Image, every: bool = False, name: str = "image") -> list[Face]:
+    """Find the faces of an image.
+
+    Args:
+        picture: In mode RGB, upright as far as is known.
+        every: Look for small faces in a large image, too, and locate every face as precisely as the
+            first. Without it, the others only count: most are a single detection.
+        name: What messages call the image.
+
+    Returns:
+        The faces, at most MAX_FACES, the most prominent (large and central) first.
+
+    Raises:
+        BadConfig: The detector's file is missing or not the expected one.
+        ImageProblem: There is no face, and the image is nearly black.
+    """
+    confirm = cache(partial(_confirm, picture))
+    level = _candidates(picture, 0, every)
+    found = _locate(confirm, level, picture.size, every)
+    if not found or found[0].score < CERTAIN:
+        # Apart from the others: a turned candidate may look surer than it is.
+        turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
+        level, turned = (_locate(confirm, faces, picture.size, True) for faces in (level, turned))
+        found = _most_prominent_first(_distinct([*level, *turned]), picture.size)
+    if not found and 0 < np.asarray(picture).max() <= NEARLY_BLACK:
+        reason = "nearly black, perhaps 10 or 12 bits saved as 16; save it brighter, or in 8 bits"
+        raise ImageProblem(name, "unreadable", reason)
+    return found
+
+
+def search_photo(photo: Photo, every: bool = False) -> list[Face]:
+    """Find the faces of a photo, in pixels of the upright photo at its full size.
+
+    Args:
+        photo: What `open_photo` returned.
+        every: As in `find_faces`.
+
+    Raises:
+        BadImage: The photo is damaged.
+        BadConfig: The detector's file is missing or not the expected one.
+    """
+    with upright(photo, max(photo.width_px, photo.height_px) / LARGE_PX) as (picture, divisor):
+        full = [face.scaled(divisor) for face in find_faces(picture, every, photo.name)]
+    # In single precision, in which tables of photos keep them.
+    return [Face(one.landmarks.astype(np.float32).astype(np.float64), one.score) for one in full]
+
+
+def _locate(
+    confirm: Callable[[Face], Face | None],
+    candidates: list[Face],
+    size: tuple[int, int],
+    every: bool,
+) -> list[Face]:
+    """Return the candidates that are faces, the most prominent first; see `find_faces`."""
+    rest = _most_prominent_first(_distinct(candidates), size)
+    located: list[Face] = []
+    while rest and (every or _may_come_first(rest[0], located, size)):
+        face = confirm(rest.pop(0))
+        located += [face] if face else []
+    others = [face for face in rest if face.score >= _required_score(face)]
+    found = _most_prominent_first(_distinct([*located, *others]), size)
+    return sorted(found, key=others.__contains__)
+
+
+def _may_come_first(face: Face, located: list[Face], size: tuple[int, int]) -> bool:
+    """Return whether a single detection must be located before the first face is known."""
+    most = max((_prominence(one, size) for one in located), default=-math.inf)
+    return not located or (len(located) < MAX_COMPARED and _prominence(face, size) > most - CLOSE)
+
+
+def _confirm(picture: Image.Image, candidate: Face) -> Face | None:
+    """Return the precise place of a candidate, None if it is no face."""
+    face = _refine(picture, candidate)
+    if face and face.score >= _required_score(face) and _is_upright(picture, face):
+        return face
+    return None
+
+
+def _most_prominent_first(faces: list[Face], size: tuple[int, int]) -> list[Face]:
+    return sorted(faces, key=lambda face: -_prominence(face, size))
+
+
+def _required_score(face: Face) -> float:
+    return MIN_SCORE if abs(face.roll_deg) <= MAX_ROLL_DEG else UPRIGHT
+
+
+def _prominence(face: Face, size: tuple[int, int]) -> float:
+    """Weigh size against the distance from the image's centre, in halves of its shorter side.
+
+    Faces of too few pixels come behind all others.
+    """
+    offset = face.centre - np.array(size) / 2
+    penalty = TINY if face.side_px < MIN_FACE_PX else 0.0
+    return math.log(face.side_px) - 2 * math.hypot(*offset) / min(size) - penalty
+
+
+def _candidates(picture: Image.Image, angle_deg: int, every: bool) -> list[Face]:
+    """Detect faces in an image turned by an angle; if there are none, larger, then padded."""
+    longer = max(picture.size)
+    moderate, large = (min(1.0, side / longer) for side in (SEARCH_PX, LARGE_PX))
+    found = _detect_in(picture, moderate, angle_deg)
+    if moderate < 1 and angle_deg == 0 and (every or not found):
+        larger = _detect_in(picture, large, angle_deg)
+        found += [face for face in larger if not any(_overlap(face, one) for one in found)]
+    return found or _detect_in(picture, moderate, angle_deg, PADDING)
+
+
+def _detect_in(
+    picture: Image.Image, scale: float, angle_deg: int, padding: float = 0
+) -> list[Face]:
+    """Detect faces in a scaled, padded and turned copy; they come in pixels of the picture."""
+    width, height = (max(1, round(side * scale)) for side in picture.size)
+    x, y = round(padding * width), round(padding * height)
+    canvas = picture.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=2)
+    if padding:
+        canvas = ImageOps.expand(canvas, (x, y), (127, 127, 127))
+    turned = canvas
+    if angle_deg:
+        turned = canvas.rotate(angle_deg, Image.Resampling.BILINEAR, expand=True)
+    middle, turned_middle = ((np.array(size) - 1) / 2 for size in (canvas.size, turned.size))
+    cos, sin = math.cos(math.radians(angle_deg)), math.sin(math.radians(angle_deg))
+    back = np.array([[cos, -sin], [sin, cos]])
+    factor = np.array(picture.size) / (width, height)
+    faces = []
+    for points, score in detect([np.asarray(turned)], MIN_CANDIDATE)[0]:
+        on_canvas = (points - turned_middle) @ back.T + middle
+        faces.append(Face((on_canvas - (x, y) + 0.5) * factor - 0.5, score))
+    return faces
+
+
+def _refine(picture: Image.Image, face: Face) -> Face | None:
+    """Detect a face again in small views until its place settles, then in large ones.
+
+    Returns None if none of the views shows it.
+    """
+    for _ in range(MAX_ROUNDS):
+        seen = _detect_in_views(picture, face, SMALL_VIEWS)
+        if seen is None:
+            return None
+        moved_px = _distance(seen.landmarks, face.landmarks) * face.to_frame.scale
+        face = seen
+        if moved_px < SETTLED_PX:
+            break
+    return _detect_in_views(picture, face, LARGE_VIEWS)
+
+
+def _is_upright(picture: Image.Image, face: Face) -> bool:
+    """Return whether a face does not look surer upside down."""
+    if face.score >= UPRIGHT:
+        return True
+    for middle in (face.centre, face.landmarks.mean(axis=0)):
+        other = _refine(picture, Face(2 * middle - face.landmarks, face.score))
+        if other is not None and other.score >= face.score:
+            return False
+    return True
+
+
+def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) -> Face | None:
+    """Detect a face again in upright views of it, and in their mirror images, by one call.
+
+    Returns:
+        The mean of what the views show, None if none shows the face. Where only some of them do,
+        the others lower the score.
+    """
+    cut = [warp(picture, centred_square(face.to_frame, FRAME_PX, *view), view[1]) for view in views]
+    both = [image for view in cut for image in (view, view[:, ::-1])]
+    landmarks, scores = [], []
+    for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
+        scale, side_px = views[number // 2]
+        points = np.array([one.landmarks for one in detections]).reshape(-1, 5, 2)
+        if number % 2:
+            points = ((side_px - 1, 0) - points * (1, -1))[:, MIRRORED]
+        in_frame = (points - (side_px - 1) / 2) / scale + (FRAME_PX - 1) / 2
+        distances = np.linalg.norm(in_frame - TEMPLATE, axis=2).mean(axis=1)
+        nearest = int(distances.argmin()) if len(distances) else 0
+        if len(distances) and distances[nearest] <= MAX_VIEW_ERROR_PX:
+            landmarks.append(in_frame[nearest])
+            scores.append(detections[nearest].score)
+    if not landmarks:
+        return None
+    score = float(np.sum(scores)) / len(both)
+    return Face(face.to_frame.inverse()(np.mean(landmarks, axis=0)), score)
+
+
+def _distance(one: Points, other: Points) -> float:
+    return float(np.linalg.norm(one - other, axis=1).mean())
+
+
+def _distinct(faces: list[Face]) -> list[Face]:
+    """Return the surest of each group of overlapping faces, the surest first; MAX_FACES at most."""
+    kept: list[Face] = []
+    for face in sorted(faces, key=lambda face: -face.score):
+        if len(kept) < MAX_FACES and not any(_overlap(face, other) for other in kept):
+            kept.append(face)
+    return kept
+
+
+def _overlap(face: Face, other: Face) -> bool:
+    distance = np.linalg.norm(face.centre - other.centre)
+    return bool(distance <= MIN_DISTANCE * min(face.side_px, other.side_px))

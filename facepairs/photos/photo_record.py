@@ -1,0 +1,98 @@
+"""What is known of a photo once it was inspected, and why its faces cannot be used."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from facepairs.photos.detector import DETECTOR, MIN_FACE_PX, Face
+from facepairs.photos.hints import Hint
+from facepairs.photos.pixels import MAX_PIXELS
+from facepairs.photos.yunet import MAX_FACES
+
+FORMAT = 4  # of records on disk; change it with their fields, and with what `plain` means
+MAX_HINTS = 9
+
+Number = Annotated[float, Meta(ge=-1e6, le=1e6)]  # refuses NaN, too
+Side = Annotated[int, Meta(ge=0, le=MAX_PIXELS)]
+FaceRow = Annotated[tuple[Number, ...], Meta(min_length=11, max_length=11)]
+"""The score, then x and y of the eyes, the nose tip and the mouth corners."""
+
+
+class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The result of inspecting one photo.
+
+    Attributes:
+        problem: "" for a photo that can be decoded, else "zero_byte", "not_image", "unsupported",
+            "unreadable", "no_permission" or "too_large".
+        reason: The problem in words.
+        width_px: Width of the upright photo.
+        height_px: Height of the upright photo.
+        plain: TensorFlow decodes the file exactly as Pillow does.
+        orientation: How the photo is stored, by EXIF: 1 to 8.
+        faces: The faces, the most prominent first, in pixels of the upright photo; None if they
+            were not looked for.
+        hints: What makes the photo hard to judge: its most prominent face that is large enough, or
+            the whole image where nobody looked for faces.
+        digest: SHA-256 of the file, b"" if it could not be read.
+    """
+
+    problem: str = ""
+    reason: str = ""
+    width_px: Side = 0
+    height_px: Side = 0
+    plain: bool = False
+    orientation: Annotated[int, Meta(ge=1, le=8)] = 1
+    faces: Annotated[tuple[FaceRow, ...], Meta(max_length=MAX_FACES)] | None = None
+    hints: Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)] = ()
+    digest: Annotated[bytes, Meta(max_length=32)] = b""
+
+    @property
+    def content(self) -> int:
+        """The first 64 bits of the digest, by which a photo is recognised; 0 without one."""
+        return int.from_bytes(self.digest[:8], signed=True)
+
+    @property
+    def found(self) -> list[Face]:
+        """The faces, the most prominent first; none if they were not looked for."""
+        rows = self.faces or ()
+        return [Face(np.array(points).reshape(5, 2), score) for score, *points in rows]
+
+    @property
+    def face(self) -> Face | None:
+        """The most prominent face that is large enough, None if there is none."""
+        return next(iter(large_enough(self.found)), None)
+
+
+def face_rows(faces: Sequence[Face]) -> tuple[FaceRow, ...]:
+    """Return the `faces` of a record."""
+    return tuple((face.score, *face.landmarks.ravel().tolist()) for face in faces)
+
+
+def record_kind(aligned: bool) -> str:
+    """Return what a record depends on besides the photo: versions, and whether faces were found."""
+    return f"{DETECTOR}-{FORMAT}" if aligned else f"{DETECTOR}-{FORMAT}-whole"
+
+
+def large_enough(faces: Sequence[Face]) -> list[Face]:
+    """Return the faces of MIN_FACE_PX or more, in their order."""
+    return [face for face in faces if face.side_px >= MIN_FACE_PX]
+
+
+def face_problem(faces: Sequence[Face]) -> tuple[str, str] | None:
+    """Return why none of the faces of a photo, the most prominent first, can be used.
+
+    None if one can.
+    """
+    if not faces:
+        return "no_face", "no face found; use a photo that shows the face clearly"
+    if large_enough(faces):
+        return None
+    side_px = faces[0].side_px
+    return (
+        "small_face",
+        f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
+        f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",
+    )

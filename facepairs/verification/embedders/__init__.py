@@ -1,1 +1,0 @@
-"""Networks of others: ONNX files that a TOML describes."""

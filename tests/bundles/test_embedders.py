@@ -1,0 +1,300 @@
+"""Any ONNX embedder gets the input that its TOML describes; scores equal those of plain NumPy."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn.photos import noise_photos
+from drawn.scenes import drawn_faces
+from onnx import helper
+from PIL import Image
+from processes.command_line import in_process
+from tiny.bundles import embedding_network, onnx_model, tiny_bundle
+from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
+
+from facepairs.bundles.embedder import ExternalEmbedder
+from facepairs.errors import BadBundle, BadData
+from facepairs.photos.align import align_faces
+from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.photos.decode import upright
+from facepairs.photos.detector import search_photo
+from facepairs.photos.photo import open_photo
+from facepairs.verification.verifier import Verifier
+
+POINTS = [[3.5, 4], [7.5, 4], [5.5, 6], [4, 8], [7, 8]]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    return noise_photos(tmp_path_factory.mktemp("photos"), 4, (250, 250))
+
+
+def by_hand(verifier, photos, toml):
+    """Embed photos with NumPy alone: crop, colours, scaling, layout, product."""
+    crops = np.stack([verifier.detect(path, every=False)[0].crop for path in photos]).astype(
+        np.float64
+    )
+    if toml["colours"] == "bgr":
+        crops = crops[..., [2, 1, 0]]
+    if toml.get("mean") is not None:
+        crops = (crops - np.array(toml["mean"])) / np.array(toml["std"])
+    if toml["layout"] == "nchw":
+        crops = np.moveaxis(crops, 3, 1)
+    return crops.reshape(len(crops), -1) @ MATRIX
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"colours": "rgb"},
+        {"layout": "nhwc"},
+        {"mean": None, "std": None, "kind": "UINT8"},
+        {"batch": 1},
+    ],
+)
+def test_the_network_gets_what_the_toml_describes(tmp_path, photos, changes):
+    table = TOML | changes
+    kind, batch = table.pop("kind", "FLOAT"), table.pop("batch", "N")
+    toml = embedder(tmp_path, network(table["layout"], kind, batch), **table)
+    verifier = Verifier.load(toml)
+    rows = by_hand(verifier, photos, table)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    left, right = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+    score = verifier.score_images(photos, left, right)
+    assert score == pytest.approx((rows[left] * rows[right]).sum(axis=1), abs=1e-5)
+    assert verifier.verify(photos[0], photos[1]).score == pytest.approx(score[0], abs=1e-6)
+
+
+def test_the_crop_is_a_share_of_the_shorter_side(tmp_path, photos):
+    verifier = Verifier.load(embedder(tmp_path / "a", crop=0.625))
+    assert verifier.detect(photos[0])[0].crop.shape == (SIZE, SIZE, 3)
+    assert verifier.bundle.framing.side_px(80, 64) == 40
+    whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).bundle.framing
+    assert whole.side_px(80, 64) == 64
+    assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
+
+
+def test_without_figures_there_is_only_a_score(tmp_path, photos):
+    verdict = Verifier.load(embedder(tmp_path)).verify(photos[0], photos[1])
+    assert (verdict.same, verdict.probability, verdict.threshold) == (None, None, None)
+    with pytest.raises(BadData):
+        bool(verdict)
+    given = Verifier.load(tmp_path / "other.toml").verify(photos[0], photos[0], threshold=0.9)
+    assert given.same is True
+
+
+@pytest.mark.parametrize("described", [False, True])
+def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
+    model = embedder(tmp_path / "external") if described else bundle.folder
+    verifier = Verifier.load(model, threads=1)
+    taken = pickle.dumps(verifier)
+    wanted, network = verifier.embed(photos), verifier.bundle.embedder_sha256
+    shutil.rmtree(tmp_path / "bundle")
+    shutil.rmtree(tmp_path / "external", ignore_errors=True)
+    assert verifier.bundle.embedder_sha256 == network  # the file is read once
+    assert np.array_equal(pickle.loads(taken).embed(photos), wanted)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"file": "../network.onnx"},
+        {"file": "/etc/passwd"},
+        {"file": "none.onnx"},
+        {"colors": "rgb"},
+        {"size_px": 0},
+        {"size_px": 13},
+        {"layout": "nhwc"},
+        {"distance": "cosine"},
+        {"mean": [1, 2]},
+        {"std": 0},
+        {"std": None},
+        {"mean": None, "std": None},
+        {"crop": 1.2},
+        {"output": "none"},
+        {"crop": None},
+        {"align": "eyes"},
+        {"points": POINTS},
+        {"align": "landmarks-5", "crop": None},
+        {"align": "landmarks-5", "points": POINTS},
+        {"align": "landmarks-5", "crop": None, "points": POINTS[:4]},
+        {"align": "landmarks-5", "crop": None, "points": POINTS[::-1]},
+        {"align": "arcface-112", "crop": None},
+        {"sha256": "0" * 64},
+        {"measured": "none.json"},
+        {"size_px": 10**40},
+        {"std": 10**400},
+    ],
+)
+def test_an_unusable_toml_is_refused_by_name(tmp_path, changes):
+    toml = embedder(tmp_path, **changes)
+    with pytest.raises(BadBundle, match=str(tmp_path)) as caught:
+        Verifier.load(toml)
+    said = str(caught.value).lower().replace("-", "")
+    files = [value for value in changes.values() if str(value).startswith("none.")]
+    assert any(word in said for word in (*changes, *files)), "names what is wrong"
+
+
+def test_keys_that_break_lines_are_escaped(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text('"\\u001c\\n\\u001b[2J" = 1\n')
+    with pytest.raises(BadBundle) as caught:
+        ExternalEmbedder.open(path)
+    assert str(caught.value).isprintable()
+
+
+def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
+    several = network(outputs=("a", "b"))
+    outside = network() + b"\x08location"
+    for number, onnx in enumerate([several, outside, b"not onnx", network(kind="UINT8")]):
+        with pytest.raises(BadBundle):
+            Verifier.load(embedder(tmp_path / str(number), onnx))
+    chosen = embedder(tmp_path / "chosen", network(outputs=("a", "b")), output="b")
+    assert Verifier.load(chosen).verify(photos[0], photos[0]).score == pytest.approx(1, abs=1e-5)
+    outside = tmp_path / "outside.onnx"
+    outside.write_bytes(network())
+    linked = embedder(tmp_path / "linked")
+    (tmp_path / "linked" / "network.onnx").unlink()
+    (tmp_path / "linked" / "network.onnx").symlink_to(outside)
+    with pytest.raises(BadBundle):
+        Verifier.load(linked)
+    linked.write_text("= no toml")
+    with pytest.raises(BadBundle):
+        ExternalEmbedder.open(linked)
+    with pytest.raises(BadBundle):
+        ExternalEmbedder.open(tmp_path / "none.toml")
+
+
+def looks_at(points, size_px):
+    """Return a network whose embedding is the colours at some pixels (x, y) of its square."""
+    matrix = np.zeros((3, size_px, size_px, 3 * len(points)), np.float32)
+    for number, (x, y) in enumerate(points):
+        for colour in range(3):
+            matrix[colour, y, x, 3 * number + colour] = 1
+    nodes = [
+        helper.make_node("Flatten", ["face"], ["flat"], axis=1),
+        helper.make_node("MatMul", ["flat", "matrix"], ["colours"]),
+    ]
+    matrix = matrix.reshape(-1, 3 * len(points))
+    frame = {"face": ["N", 3, size_px, size_px]}
+    shape = {"colours": ["N", 3 * len(points)]}
+    return onnx_model(nodes, shape, frame, {"matrix": matrix}, "FLOAT").SerializeToString()
+
+
+PLAIN = {"mean": 0, "std": 1, "crop": None, "colours": "rgb"}
+
+
+def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
+    photo = drawn_faces(tmp_path / "drawn", people=1)[0]
+    (face,) = search_photo(open_photo(photo))
+    turn = np.array([[0.6, -0.3], [0.3, 0.6]])  # a similarity, so that all five can be met
+    points = face.landmarks @ turn.T
+    points = np.round(points - points.min(axis=0) + 20, 6)
+    toml = embedder(
+        tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="landmarks-5",
+        points=points.tolist(),
+    )  # fmt: skip
+    (found,) = Verifier.load(toml).detect(photo, every=False)
+    assert found.to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
+    pixels = points.round().astype(int)  # of the square, near each landmark
+    looking = embedder(
+        tmp_path / "f", looks_at(pixels, 112), **PLAIN, size_px=112, align="landmarks-5",
+        points=points.tolist(),
+    )  # fmt: skip
+    seen = Verifier.load(looking).embed([photo]).ravel()
+    with upright(open_photo(photo)) as (picture, _):
+        image = np.asarray(picture, np.float64)
+    expected = []
+    for x, y in found.to_crop.inverse()(pixels):
+        left, top = int(x), int(y)
+        right, below = x - left, y - top
+        window = image[top : top + 2, left : left + 2]
+        weights = np.outer([1 - below, below], [1 - right, right])
+        expected.append((window * weights[:, :, None]).sum(axis=(0, 1)))
+    # An embedding has length 1.
+    assert seen * np.linalg.norm(expected) == pytest.approx(np.ravel(expected), abs=4)
+
+
+def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_path):
+    photo = drawn_faces(tmp_path / "drawn", people=1)[0]
+    toml = embedder(
+        tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="arcface-112"
+    )
+    verifier = Verifier.load(toml)
+    (found,) = verifier.detect(photo, every=False)
+    template = np.array(verifier.bundle.framing.points)
+    # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
+    rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
+    (a, b, c, d), *_ = np.linalg.lstsq(np.array(rows), template.ravel(), rcond=None)
+    assert found.to_crop.matrix == pytest.approx(np.array([(a, -b), (b, a)]), abs=1e-9)
+    assert found.to_crop.offset == pytest.approx(np.array([c, d]), abs=1e-6)
+    distance = np.linalg.norm(found.to_crop(found.face.landmarks) - template, axis=1)
+    assert distance.max() < 10  # drawn faces have nearly the template's proportions
+    assert found.crop.shape == (112, 112, 3)
+    small = Image.open(photo).resize((90, 90)).resize((250, 250))  # blurred
+    hints = verifier.detect(small)[0].hints
+    assert hints
+    assert hints == align_faces(small, CropSpec(250, 128))[0].hints  # not of the network's square
+
+
+def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
+    toml, mine = embedder(tmp_path / "e", align="landmarks", crop=0.625), tmp_path / "mine"
+    done = in_process("calibrate", toml, faces, "--out", mine, "--json", check=0)
+    assert json.loads(done.stdout)["people"] == 24
+    assert f"warning: the training people of {toml} are unknown" in done.stderr
+    assert sorted(path.name for path in mine.iterdir()) == [
+        "embedder.toml", "measured.json", "network.onnx"
+    ]  # fmt: skip
+    a, b = sorted(faces.glob("*/*.jpg"))[:2]
+    told = json.loads(in_process("verify", a, b, "--bundle", mine, "--json").stdout)
+    assert told["same"] is not None
+    errors = told["operating_point"]["errors"]
+    assert errors["measured_on"] == "24 people of faces/"
+    low, high = errors["fmr"]["interval"]
+    assert low <= errors["fmr"]["value"] <= high
+    assert 0 < told["probability"] < 1
+    refused = in_process("evaluate", mine, faces, check=2)
+    assert "0 of 24 people" in refused.stderr
+    with (mine / "network.onnx").open("ab") as network:
+        network.write(b" ")  # another network has other errors
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
+    assert "its SHA-256 is not the one in embedder.toml" in refused.stderr
+    shutil.copyfile(tmp_path / "e" / "network.onnx", mine / "network.onnx")
+    broken = json.loads((mine / "measured.json").read_text())
+    del broken["errors"]["fmr"]
+    (mine / "measured.json").write_text(json.dumps(broken))
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
+    assert "measured.json: errors: " in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["sface", "auraface", "w600k-mbf", "w600k-r50"])
+def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
+    ready = Path(__file__).parents[3] / "docs" / "how-to" / "embedders" / f"{name}.toml"
+    model = ExternalEmbedder.open(ready)
+    assert (model.model, model.size_px, model.align) == (name, 112, "arcface-112")
+    assert model.sha256
+    assert model.licence
+    assert model.training_data
+    with pytest.raises(BadBundle):
+        model.read_network()
+    text = ready.read_text(encoding="utf-8").replace(model.sha256, "0" * 64)
+    (tmp_path / "x.toml").write_text(text)
+    (tmp_path / model.file).write_bytes(b"another network")
+    with pytest.raises(BadBundle):
+        Verifier.load(tmp_path / "x.toml")
+
+
+def test_evaluate_measures_an_external_embedder(tmp_path, faces):
+    toml = embedder(tmp_path)
+    assert "held-out" not in in_process("evaluate", toml, faces, check=0).stdout
+    done = in_process("evaluate", toml, faces, "--json", check=0)
+    summary = json.loads(done.stdout)
+    assert "the training people of" in done.stderr
+    assert summary["people"] == 24
+    assert summary["ece"] is None
+    assert summary["threshold_source"] == "other_half"

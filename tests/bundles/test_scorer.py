@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny.bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
+
+from facepairs.bundles.scorer import BundleScorer, pair_scores
+from facepairs.errors import BadBundle, BadData
+
+
+def crops(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (count, CROP_PX, CROP_PX, 3), np.uint8)
+
+
+@pytest.fixture(scope="module", params=["pair", "embedding"])
+def scorer(request, tmp_path_factory):
+    return BundleScorer(
+        tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param), threads=1
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 2**32))
+def test_the_order_of_two_images_does_not_matter(scorer, count, seed):
+    left, right = crops(count, seed), crops(count, seed + 1)
+    there, back = scorer.score_pairs(left, right), scorer.score_pairs(right, left)
+    assert there.dtype == np.float32
+    assert there.shape == (count,)
+    assert there.tobytes() == back.tobytes()
+
+
+def test_a_pair_network_returns_its_own_scores(make_bundle):
+    left, right = crops(5), crops(5, 1)
+    expected = -np.abs(left.astype(float) - right).mean(axis=(1, 2, 3)) / 255
+    for column in (False, True):
+        scorer = BundleScorer(make_bundle("pair", pair_network(column)))
+        assert np.allclose(scorer.score_pairs(left, right), expected, atol=1e-6)
+        assert scorer.score_pairs(left, left).tolist() == [0] * 5
+
+
+def test_an_embedding_network_scores_by_the_cosine(make_bundle):
+    scorer = BundleScorer(make_bundle("embedding"))
+    left, right = crops(5), crops(5, 1)
+    rows = scorer.embed(left)
+    assert rows.dtype == np.float32
+    assert rows.shape == (5, 24)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    scores = scorer.score_pairs(left, right)
+    assert np.array_equal(scores, pair_scores(rows, scorer.embed(right)))
+    assert np.allclose(scores, (rows * scorer.embed(right)).sum(1), atol=1e-6)
+    assert np.allclose(scorer.score_pairs(left, left), 1, atol=1e-6)
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 99))
+def test_a_pair_of_rows_scores_the_same_in_any_batch(count, width, seed):
+    a, b = np.random.default_rng(seed).normal(size=(2, count, width)).astype(np.float32)
+    alone = [pair_scores(a[i : i + 1], b[i : i + 1])[0] for i in range(count)]
+    assert pair_scores(a, b).tolist() == alone
+
+
+def test_batches_change_no_more_than_rounding(scorer):
+    left, right = crops(300), crops(300, 1)
+    whole = scorer.score_pairs(left, right)
+    alone = [
+        scorer.score_pairs(left[i : i + 1], right[i : i + 1])[0] for i in (0, 1, 127, 128, 299)
+    ]
+    assert np.allclose(whole[[0, 1, 127, 128, 299]], alone, atol=1e-5)
+
+
+def test_crops_of_another_shape_or_type_are_refused(scorer):
+    for bad in (
+        crops(2).astype(np.float32),
+        crops(2)[0],
+        crops(2)[:, :-1],
+        np.zeros((2, CROP_PX, CROP_PX, 1), np.uint8),
+    ):
+        with pytest.raises(BadData):
+            scorer.score_pairs(bad, crops(2))
+    with pytest.raises(BadData):
+        scorer.score_pairs(crops(2), crops(3))
+
+
+def test_networks_that_onnx_runtime_rejects_are_refused(make_bundle, capfd):
+    for network in (b"", b"no network", pair_network()[:100]):
+        with pytest.raises(BadBundle) as caught:
+            BundleScorer(make_bundle("pair", network))
+        assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+def one_node(inputs, outputs, kind="UINT8"):
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Cast", [next(iter(inputs))], ["floats"], to=1),
+        helper.make_node("ReduceMean", ["floats"], ["means"], axes=[1, 2, 3], keepdims=0),
+        helper.make_node("Identity", ["means"], [next(iter(outputs))]),
+    ]
+    return onnx_model(nodes, outputs, inputs, kind=kind).SerializeToString()
+
+
+FRAME = [CROP_PX, CROP_PX, 3]
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        lambda: one_node({"other": ["N", *FRAME]}, {"embedding": ["N"]}),
+        lambda: one_node({"image": [1, *FRAME]}, {"embedding": ["N"]}),
+        lambda: one_node({"image": ["N", 8, 8, 3]}, {"embedding": ["N"]}),
+        lambda: one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]}, "FLOAT"),
+        lambda: one_node({"image": ["N", *FRAME]}, {"other": ["N"]}),
+        pair_network,
+    ],
+)
+def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network):
+    with pytest.raises(BadBundle):
+        BundleScorer(make_bundle("embedding", network())).embed(crops(2))
+
+
+def test_outputs_of_another_shape_are_refused(make_bundle):
+    flat = one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]})
+    with pytest.raises(BadBundle):
+        BundleScorer(make_bundle("embedding", flat)).embed(crops(2))
+    with pytest.raises(BadBundle):
+        BundleScorer(make_bundle("embedding", embedding_network(normalised=False))).embed(crops(2))
+    with pytest.raises(BadBundle):
+        BundleScorer(make_bundle("pair", pair_network(negative_log=True))).score_pairs(
+            crops(2), crops(2)
+        )
+
+
+def external_tensors(location: str, offset: int = 0) -> bytes:
+    from onnx import TensorProto, load_from_string
+
+    model = load_from_string(embedding_network(width=4))
+    (tensor,) = model.graph.initializer
+    size = len(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(size))):
+        tensor.external_data.add(key=key, value=value)
+    return model.SerializeToString()
+
+
+def test_external_tensors_are_never_read(make_bundle, tmp_path, monkeypatch):
+    weights = np.ones(CROP_PX * CROP_PX * 3 * 4, np.float32)
+    monkeypatch.chdir(tmp_path)
+    for place in (tmp_path / "w.bin", tmp_path / "bundle" / "w.bin"):
+        place.parent.mkdir(exist_ok=True)
+    absolute = str(tmp_path / "w.bin")
+    for location in ("w.bin", absolute, "../w.bin", "*/_ORT_MEM_ADDR_/*"):
+        bundle = make_bundle("embedding", external_tensors(location, weights.ctypes.data))
+        for place in (tmp_path / "w.bin", bundle.folder / "w.bin"):
+            weights.tofile(place)
+        with pytest.raises(BadBundle):
+            BundleScorer(bundle)
+        (bundle.folder / "w.bin").unlink()
+
+
+def test_external_tensors_in_an_unusual_encoding_are_found(make_bundle):
+    # Protobuf readers take an overlong length too: 8 as 0x88 0x00.
+    network = external_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
+    with pytest.raises(BadBundle):
+        BundleScorer(make_bundle("embedding", network))

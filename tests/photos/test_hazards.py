@@ -1,0 +1,246 @@
+"""Files that are small on disk and take too long to read are refused without reading them."""
+
+import io
+import struct
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn import photos
+from hostile import containers
+from PIL import ExifTags, Image
+
+from facepairs.errors import BadImage
+from facepairs.photos import photo as photo_module
+from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.photos.decode import (
+    BUDGET_PX,
+    EXIF_ORIENTATION,
+    LARGE_PIXELS,
+    TURNS,
+    DecodeBudget,
+    decode_cost_px,
+    exif_block,
+    is_plain,
+    turn_of,
+    upright,
+)
+from facepairs.photos.hazards import find_hazard
+from facepairs.photos.jpeg import has_several_scans
+from facepairs.photos.photo import open_header, open_photo
+from facepairs.photos.problem import ImageProblem
+
+
+def problem_of(data: bytes) -> str:
+    with pytest.raises(ImageProblem) as caught:
+        open_photo(data)
+    return caught.value.problem
+
+
+def encoded(kind: str, size: tuple[int, int] = (64, 64), **options: object) -> bytes:
+    return photos.encoded(Image.new("RGB", size, (90, 20, 200)), kind, **options)
+
+
+def repeated_scans(side: int, times: int) -> bytes:
+    data = encoded("JPEG", (side, side), progressive=True)
+    scan = data.rindex(b"\xff\xda")
+    return data[:scan] + data[scan:-2] * times + data[-2:]
+
+
+def run_length_bmp(width: int, height: int) -> bytes:
+    head = struct.pack("<2sIIIIiiHHIIIIII", b"BM", 0, 0, 1078, 40, width, height, 1, 8, 1, *[0] * 5)
+    return head + bytes(1024) + b"\1\1\0\0" * height
+
+
+def many_parts(parts: int, length: int) -> bytes:
+    """Return an item of an `iloc` box (version 0), all of whose parts are the same bytes."""
+    return struct.pack(">HHH", 1, 0, parts) + struct.pack(">II", 0, length) * parts
+
+
+SOUND = encoded("JPEG")
+AVIF = encoded("AVIF")
+PICTURE = containers.gif(60, 60)
+HAZARDS = {
+    "scans": (repeated_scans(2000, 600), "scans or more"),
+    "comments": (SOUND[:2] + b"\xff\xfe\0\2" * 20_000 + SOUND[2:], "over 10,000 parts"),
+    "fill bytes": (SOUND[:2] + b"\xff" * 200_000 + SOUND[2:], "bytes between its parts"),
+    "fill bytes without an end": (SOUND[:3] + b"\0" * 200_000, "bytes between its parts"),
+    "EXIF": (
+        SOUND[:2] + containers.exif(containers.shared_tags(20_000, 2000)) + SOUND[2:],
+        "EXIF tags claim more",
+    ),
+    "chunks": (
+        containers.png(9, 9, 8, 0, b"", containers.chunk(b"abCd", b"") * 20_000),
+        "a PNG of over 10,120 parts",
+    ),
+    "TIFF tags": (containers.shared_tags(100_000, 1000), "tags claim more"),
+    "TIFF tags, the other byte order": (
+        struct.pack(">4sIH", b"MM\0*", 8, 900)
+        + b"".join(struct.pack(">HHII", n, 7, 60_000, 8) for n in range(900))
+        + bytes(60_000),
+        "tags claim more",
+    ),
+    "PNM comments": (b"P6\n" + b"#\n" * 20_000 + b"9 9 255 " + bytes(243), "header is over 4,096"),
+    "AVIF items": (
+        AVIF[:4] + b"ftypavif" + b"\0\0\0\0iloc\0\0\0\0\x44\0\0\2" + 2 * many_parts(60, 1_000_000),
+        "items claim more",
+    ),
+    "AVIF parts": (
+        AVIF[:4] + b"ftypavif" + b"\0\0\0\0iloc\0\0\0\0\x44\0\0\1" + many_parts(20_000, 1),
+        "over 10,000 parts",
+    ),
+    "AVIF tables": (  # each walks over all that follow, as items without parts
+        AVIF[:4] + b"ftypavif" + b"iloc\2\0\0\0\0\x60\0\1\0\0\0\0" * 4096,
+        "over 10,000 parts",
+    ),
+    "GIF comments": (
+        PICTURE[:19] + b"!\xfe\1x\0" * 6000 + PICTURE[19:],
+        "a GIF of over 10,000 parts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HAZARDS)
+def test_files_that_take_too_long_to_read_are_refused_at_once(name: str, tmp_path: Path) -> None:
+    data, says = HAZARDS[name]
+    path = tmp_path / "x.jpg"
+    path.write_bytes(data)
+    started = time.process_time()
+    assert says in find_hazard(data)
+    with pytest.raises(BadImage):
+        load_crop(path, CropSpec(250, 112))
+    assert problem_of(data) == "too_large"
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"P6 2000 2000 254 " + bytes(12_000_000),
+        b"P5 1500 1500 255#\n0\n" + bytes(2 * 1500 * 1500),  # Pillow reads 2550
+        run_length_bmp(5000, 5000),
+    ],
+)
+def test_large_images_that_pillow_decodes_in_python_are_refused(data: bytes) -> None:
+    with pytest.raises(ImageProblem):
+        open_photo(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SOUND,
+        encoded("JPEG", (3000, 3000), progressive=True),
+        repeated_scans(64, 900),
+        b"P4 9 9 " + bytes(18),
+        b"P5#comment\n9 9 200 " + bytes(81),
+        b"",
+        b"\xff\xd8\xff",
+        b"GIF89a",
+        b"II*\0",
+        b"II*\0\xff\xff\xff\xff",
+    ],
+)
+def test_several_scans_and_merely_truncated_files_are_no_hazard(data: bytes) -> None:
+    assert find_hazard(data) == ""
+
+
+def test_a_run_of_fill_bytes_takes_linear_time() -> None:
+    # In and behind a scan they cost nothing; before it Pillow reads them one by one.
+    filled = open_photo(SOUND[:-2] + b"\xff" * 1_000_000 + b"\0" * 9)
+    started = time.process_time()
+    with upright(filled):
+        pass
+    assert not is_plain(filled)
+    assert time.process_time() - started < 2
+
+
+def test_overclaiming_exif_in_a_png_is_ignored() -> None:
+    extra = containers.chunk(b"eXIf", containers.shared_tags(2_000_000, 1000))
+    picture = np.zeros((64, 65), np.uint8)
+    picture[:, 1:20] = 255
+    body = containers.zlib.compress(picture.tobytes())
+    started = time.process_time()
+    crop = load_crop(containers.png(64, 64, 8, 0, body, extra), CropSpec(64, 64))
+    assert crop.shape == (64, 64, 3)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.filterwarnings("ignore:Tag data larger than file")  # Pillow 13 skips such tags
+def test_hexadecimal_exif_in_a_png_is_checked_before_it_is_parsed() -> None:
+    block = containers.shared_tags(40_000, 1000)
+    hexadecimal = b"\nexif\n" + str(len(block)).encode() + b"\n" + block.hex().encode()
+    text = containers.chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(hexadecimal))
+    data = containers.png(64, 64, 8, 0, zlib.compress(bytes(64 * 65)), text)
+    with Image.open(io.BytesIO(data)) as image:
+        image.load()
+        assert exif_block(image.info) == block
+        assert image.getexif()[EXIF_ORIENTATION] == 6  # Pillow reads all tags
+    with upright(open_photo(data)) as (image, _):
+        assert image.size == (64, 64)
+    assert turn_of(open_header(data, "turned.png")) is None
+    assert exif_block({"exif": b"II*", "Raw profile type exif": hexadecimal.decode()}) == b"II*"
+    assert exif_block({}) == b""
+
+
+def test_the_largest_images_are_decoded_one_at_a_time() -> None:
+    budget = DecodeBudget()
+    inside: list[int] = []
+    most: list[int] = []
+
+    def decode(pixels: int) -> None:
+        with budget.acquire(pixels):
+            inside.append(pixels)
+            most.append(sum(inside))
+            time.sleep(0.01)
+            inside.remove(pixels)
+
+    sizes = [BUDGET_PX * 2, *[BUDGET_PX // 2] * 4, 10, 20]
+    threads = [threading.Thread(target=decode, args=(size,)) for size in sizes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(most) == len(sizes)
+    assert sorted(most)[-2] <= BUDGET_PX
+    assert max(most) == BUDGET_PX * 2
+
+
+def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
+    assert has_several_scans(encoded("JPEG", progressive=True))
+    assert not has_several_scans(SOUND)
+    thumbnail = SOUND[:2] + containers.exif(SOUND + b"\xff\xda") + SOUND[2:]
+    assert not has_several_scans(thumbnail)
+    assert not has_several_scans(encoded("PNG"))
+    large = 10 * LARGE_PIXELS
+    assert decode_cost_px(SOUND, 100, large) == 100
+    assert decode_cost_px(encoded("JPEG", progressive=True), 100, large) == large
+    assert decode_cost_px(encoded("PNG"), large, large) == large
+    assert decode_cost_px(encoded("WEBP"), 100, 100) > 200
+    assert decode_cost_px(encoded("AVIF"), 100, 100) > 200
+    assert decode_cost_px(np.zeros((10, 10)), 100, 100) == 100
+
+
+def test_the_exif_item_of_an_avif_is_not_parsed() -> None:
+    exif = Image.Exif()
+    exif[EXIF_ORIENTATION], exif[ExifTags.Base.Make] = 6, "a camera"
+    data = encoded("AVIF", exif=exif)
+    photo = open_photo(data)
+    assert Image.open(io.BytesIO(data)).getexif()[ExifTags.Base.Make] == "a camera"
+    assert photo.opened
+    assert ExifTags.Base.Make not in photo.opened.getexif()
+    assert turn_of(photo.opened) is TURNS[6]  # from another box
+
+
+@pytest.mark.parametrize(("mode", "size"), [("RGB", 3600), ("L", 1200), ("I;16", 2400)])
+def test_a_tiff_may_have_strips_of_the_largest_size_and_no_more(monkeypatch, mode, size):
+    data = photos.encoded(Image.new(mode, (40, 30)), "TIFF")
+    monkeypatch.setattr(photo_module, "MAX_TIFF_PIECE_BYTES", size)
+    assert open_photo(data).width_px == 40
+    monkeypatch.setattr(photo_module, "MAX_TIFF_PIECE_BYTES", size - 1)
+    with pytest.raises(ImageProblem) as caught:
+        open_photo(data)
+    assert caught.value.problem == "too_large"
