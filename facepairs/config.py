@@ -57,7 +57,7 @@ class TrainConfig:
     test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
     validation_share: Annotated[float, Meta(ge=0, le=0.5)] = 0.04
     skip_bad: bool = False
-    tensorboard_images: bool = True
+    mixed_precision: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -163,6 +163,8 @@ class Settings(TrainConfig):
             yield "calibration_share, test_share and validation_share leave nobody to train on"
         if not recipe.embeds and self.loss != "in-batch":
             yield f"loss {self.loss} is for siamese models, not {model}"
+        if self.mixed_precision and recipe.precomputes:
+            yield f"{model} computes in float32; leave mixed_precision out"
         if self.pair_cache and not recipe.takes_pairs:
             yield (
                 f"{model} does not train from a cache of pairs; leave the cache out, or use model "

@@ -52,6 +52,7 @@ def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
         ({"align": "none"}, "align is 'none', but the weights of the bundle default need"),
         ({"batch_size": 64, "pairs_per_epoch": 32}, "pairs_per_epoch is 32; use at least"),
         ({"model": "fisher", "pair_cache": "c"}, "does not train from a cache"),
+        ({"model": "fisher", "mixed_precision": True}, "leave mixed_precision out"),
         ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
     ],
 )

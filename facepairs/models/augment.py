@@ -32,7 +32,7 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
     """
 
     def __init__(self, strength: float = 1.0, seed: int = 0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{"dtype": "float32", **kwargs})
         self.strength, self.seed = strength, seed
         self.seed_generator = keras.random.SeedGenerator(seed)
 

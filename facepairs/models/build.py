@@ -1,7 +1,8 @@
-"""Build a network by the name of its architecture."""
+"""Build a network by the name of its architecture, in float32 or in mixed precision."""
 
+import contextlib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import keras
 from keras import layers
@@ -50,10 +51,27 @@ def build_network(
     return network(name, crop_px, image_px, prepare, augmentation, head, seed)
 
 
+@contextlib.contextmanager
+def dtype_policy(name: str) -> Iterator[None]:
+    """Set Keras' global policy within the block, `float32` or `mixed_bfloat16`."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def use_float32(head: keras.Model) -> None:
+    """Let a model of mixed precision compute in float32 from now on, as its weights are."""
+    for layer in head._flatten_layers():
+        layer.dtype_policy = "float32"
+
+
 def build_preparation(crop_px: int, image_px: int) -> keras.Model:
     """Return the layers that cast to float32 in [0, 1] and, if the sizes differ, resize."""
-    steps: list[keras.Layer] = [layers.Rescaling(1 / 255, name="to_unit_range")]
+    steps: list[keras.Layer] = [layers.Rescaling(1 / 255, name="to_unit_range", dtype="float32")]
     if image_px != crop_px:
-        steps.append(layers.Resizing(image_px, image_px, name="resize"))
+        steps.append(layers.Resizing(image_px, image_px, name="resize", dtype="float32"))
     image = keras.Input((crop_px, crop_px, 3))
     return keras.Sequential([image, *steps], name="prepare")

@@ -8,7 +8,8 @@ All consist of stages of Conv 3x3, batch normalisation, ReLU and MaxPool.
 - The article's network takes the absolute difference of the faces themselves, as tutorials do.
 
 The absolute difference makes `f(a, b) = f(b, a)` exact. All first normalise faces locally, because
-light changes pixels more than a face does.
+light changes pixels more than a face does. That and the outputs are computed in float32, also in
+mixed precision.
 """
 
 from collections.abc import Iterable
@@ -31,9 +32,10 @@ def face_tower(image_px: int) -> keras.Model:
     image = keras.Input((image_px, image_px, 3), name="image")
     x = _stages(LocalContrast(window_px(image_px))(image), TOWER_FILTERS)
     x = layers.Dropout(DROPOUT)(layers.Flatten()(x))
-    x = layers.Dense(TOWER_DIMENSIONS, use_bias=False)(x)
-    x = layers.BatchNormalization(momentum=0.95)(x)
-    return keras.Model(image, layers.UnitNormalization()(x), name="face_tower")
+    x = layers.Dense(TOWER_DIMENSIONS, use_bias=False, dtype="float32")(x)
+    x = layers.BatchNormalization(momentum=0.95, dtype="float32")(x)
+    x = layers.UnitNormalization(dtype="float32")(x)
+    return keras.Model(image, x, name="face_tower")
 
 
 def difference_head(image_px: int) -> keras.Model:
@@ -78,7 +80,7 @@ def _stages(x: Any, filters: Iterable[int]) -> Any:
 def _logit(x: Any) -> Any:
     """Apply the dense layer and the last one: [N, D] → [N, 1]."""
     x = layers.Dense(DENSE, activation="relu")(x)
-    return layers.Dense(1, name="score")(x)
+    return layers.Dense(1, name="score", dtype="float32")(x)
 
 
 def window_px(image_px: int) -> int:
@@ -99,7 +101,7 @@ class LocalContrast(keras.Layer):  # type: ignore[misc]
     """
 
     def __init__(self, window_px: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**{"dtype": "float32", **kwargs})
         self.window_px = window_px
 
     def get_config(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class PairMetrics(keras.metrics.Metric):  # type: ignore[misc]
         labels = 2 * ops.reshape(ops.cast(y_true, "float32"), (-1,)) - 1
         count = ops.shape(labels)[0]
         at = ops.mod(self.seen + ops.arange(count, dtype="int32"), self.capacity)[:, None]
-        scores = ops.cast(pair_scores(y_pred), "float32")
+        scores = pair_scores(ops.cast(y_pred, "float32"))
         self.scores.assign(ops.scatter_update(self.scores, at, scores))
         self.labels.assign(ops.scatter_update(self.labels, at, labels))
         self.seen.assign(self.seen + count)

@@ -27,15 +27,16 @@ def face_resnet(image_px: int) -> keras.Model:
     Its weights are new; dlib's, which the included model has, are for 150 pixels.
     """
     image = keras.Input((image_px, image_px, 3), name="image")
-    x = layers.Rescaling(255 / RANGE, [-mean / RANGE for mean in MEAN], name="centre")(image)
+    means = [-mean / RANGE for mean in MEAN]
+    x = layers.Rescaling(255 / RANGE, means, name="centre", dtype="float32")(image)
     x = layers.ReLU()(layers.Conv2D(STEM, 7, strides=2)(x))
     x = layers.MaxPooling2D(3, strides=2)(x)
     for filters, blocks, halves in BLOCKS:
         for block in range(blocks):
             x = _residual_block(x, filters, halves and block == 0)
     x = layers.GlobalAveragePooling2D()(x)
-    x = layers.Dense(DIMENSIONS, use_bias=False)(x)
-    return keras.Model(image, layers.UnitNormalization()(x), name="face_resnet")
+    x = layers.Dense(DIMENSIONS, use_bias=False, dtype="float32")(x)
+    return keras.Model(image, layers.UnitNormalization(dtype="float32")(x), name="face_resnet")
 
 
 def _residual_block(x: Any, filters: int, halves: bool) -> Any:

@@ -20,7 +20,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
 from facepairs.fisher.network import FisherNetwork
-from facepairs.models.build import build_network
+from facepairs.models.build import build_network, dtype_policy, use_float32
 from facepairs.models.export.keras_file import check_exportable
 from facepairs.models.losses import EmbeddingLoss
 from facepairs.models.network import Network, PairModel
@@ -97,6 +97,7 @@ def fit_people(
         workers.translate_lost_worker(),
         RunFolder(out, read_only=not workers.is_chief) as run,
         stop_on_signal() as should_stop,
+        dtype_policy("mixed_bfloat16" if config.mixed_precision else "float32"),
     ):
         data = TrainingData.open(index, plan, split, config, store)
         _check_devices(workers, data.config)
@@ -118,6 +119,7 @@ def fit_people(
             console.log(f"stopping early after epoch {done} of {asked}")
         if workers.is_chief and not interrupted:
             training.load_kept_epoch()
+            use_float32(network.head)
             bundle = write_trained_bundle(data, network, progress, source, out)
         workers.leave()
         result = _result(out, data, progress, interrupted, bundle)
@@ -325,10 +327,9 @@ class Training:
         if workers.is_chief:
             board = EpochBoard(str(self._folder / "tensorboard"), write_graph=False)
             of_chief = [history, board]
-            if config.tensorboard_images:
-                in_order = workers.replicas == 1
-                place = self._folder / "tensorboard"
-                of_chief.append(PairPictures(place, data, self.network, in_order))
+            in_order = workers.replicas == 1
+            pictures = PairPictures(self._folder / "tensorboard", data, self.network, in_order)
+            of_chief.append(pictures)
         early_stopping = [Patience(patience, progress)] if patience else []
         users = callbacks if workers.is_chief else ()
         with contextlib.closing(history):

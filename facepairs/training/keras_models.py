@@ -57,7 +57,7 @@ def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
     if name not in TRAINABLE:
         raise BadConfig(f"model is {name!r}; use one of {', '.join(TRAINABLE)}")
     sides = [keras.Input((image_size, image_size, 3), name=side) for side in ("left", "right")]
-    scale = layers.Rescaling(1 / 255, name="to_unit_range")
+    scale = layers.Rescaling(1 / 255, name="to_unit_range", dtype="float32")
     images = [scale(side) for side in sides]
     if name == "difference":
         return keras.Model(sides, difference_head(image_size)(images), name=name)

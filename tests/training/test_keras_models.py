@@ -33,6 +33,26 @@ def test_an_unknown_objective_is_refused():
         facepairs.EmbeddingLoss("arcface")
 
 
+@pytest.mark.parametrize(("name", "loss"), [
+    ("difference", keras.losses.BinaryCrossentropy(from_logits=True)),
+    ("siamese", facepairs.EmbeddingLoss()),
+])  # fmt: skip
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_models_train_in_mixed_precision_with_outputs_in_float32(name, loss, policy):
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = facepairs.build_keras(name)
+        model.compile("adam", loss, metrics=[facepairs.PairMetrics()])
+        sides = np.random.default_rng(1).integers(0, 256, (2, 4, 64, 64, 3)).astype(np.float32)
+        logs = model.train_on_batch(list(sides), np.float32([1, 0, 1, 0]), return_dict=True)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert np.isfinite(logs["loss"])
+    assert {"float32"} == {output.dtype for output in model.outputs}
+    layers = {layer.compute_dtype for layer in model._flatten_layers()}
+    assert policy.removeprefix("mixed_") in layers
+
+
 @pytest.mark.parametrize(("name", "shape"), [("difference", (3, 1)), ("siamese", (3, 2, 256))])
 def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape):
     model = facepairs.build_keras(name)

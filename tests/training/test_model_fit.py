@@ -70,6 +70,40 @@ def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
     assert resumed.threshold == whole[1].threshold
 
 
+@pytest.fixture
+def global_policy(request):
+    """Keras' policy of the parameter until the test ends."""
+    keras.config.set_dtype_policy(request.param)
+    yield request.param
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize("global_policy", ["mixed_bfloat16"], indirect=True)
+def test_the_settings_decide_on_mixed_precision_not_the_global_policy(
+    people, whole, tmp_path, global_policy
+):
+    fit_people(*people, CONFIG, tmp_path / "run")
+    assert saved_arrays(tmp_path / "run") == saved_arrays(whole[0])
+    assert keras.config.dtype_policy().name == global_policy
+
+
+def test_mixed_precision_resumes_bit_for_bit_and_its_bundle_is_in_float32(
+    people, whole, tmp_path, monkeypatch
+):
+    mixed, run, other = GIVEN.replace(mixed_precision=True).resolve(), *map(tmp_path.joinpath, "ab")
+    with monkeypatch.context() as patch:
+        press_after(patch, STEPS - 1)
+        fit_people(*people, mixed, run)
+    resumed, unstopped = fit_people(*people, mixed, run), fit_people(*people, mixed, other)
+    assert saved_arrays(run) == saved_arrays(other) != saved_arrays(whole[0])
+    assert resumed.threshold == unstopped.threshold
+    for row, in_float32 in zip(history(run), history(whole[0]), strict=True):
+        assert row["loss"] == pytest.approx(in_float32["loss"], rel=0.1)
+    layers = facepairs.load_keras(resumed.bundle)._flatten_layers()
+    assert {layer.compute_dtype for layer in layers} == {"float32"}
+    assert keras.config.dtype_policy().name == "float32"
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_second_ctrl_c_ends_a_training_at_once(people, tmp_path, monkeypatch):
     press_after(monkeypatch, 1, times=2)
