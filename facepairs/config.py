@@ -84,7 +84,7 @@ class TrainConfig:
             "epochs": pace.epochs if start else None,
         }
         if start:
-            decided["align"] = "landmarks" if start.aligned else "none"
+            decided["align"] = "landmarks" if start.manifest.aligned else "none"
             for name in ("model", "align"):
                 self._check_fits(name, decided[name])
             # An absolute path, so that the run can be resumed from any working directory.
@@ -212,7 +212,7 @@ class Settings(TrainConfig):
 def _open_start(init: str) -> Bundle:
     """Open a bundle to start from; raise BadBundle if it has no model to train further."""
     bundle = Bundle.open(init)
-    if MODEL not in bundle.files:
+    if MODEL not in bundle.manifest.files:
         raise BadBundle(
             f"{bundle.folder}: has no {MODEL}, so training cannot start from it; give a bundle "
             "made by facepairs train"
@@ -220,8 +220,8 @@ def _open_start(init: str) -> Bundle:
     recipe = RECIPES.get(_model_of(bundle))
     if (
         recipe is None
-        or recipe.crop_spec != bundle.framing
-        or recipe.image_size != bundle.network.image_px
+        or recipe.crop_spec != bundle.manifest.framing
+        or recipe.image_size != bundle.manifest.network.image_px
     ):
         raise BadBundle(
             f"{bundle.folder}: its network or its crops are none that this version trains; give "
@@ -231,7 +231,7 @@ def _open_start(init: str) -> Bundle:
 
 
 def _model_of(bundle: Bundle) -> Model:
-    model: Model = bundle.model  # type: ignore[assignment]  # `RECIPES` says whether it is one
+    model: Model = bundle.manifest.model  # type: ignore[assignment]  # `RECIPES` says whether it is one
     return model
 
 

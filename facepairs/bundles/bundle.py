@@ -13,11 +13,11 @@ Nothing in a bundle is ever executed or unpickled, and no file outside the folde
 """
 
 import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -36,7 +36,6 @@ from facepairs.bundles.manifest import (
 from facepairs.bundles.measured import (
     MEASURED,
     Measured,
-    MeasuredModel,
     parse_measured,
 )
 from facepairs.errors import BadBundle
@@ -68,21 +67,20 @@ def bundle_folder(path: Path | str | None) -> Path:
     return inner if is_run else folder
 
 
-class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
+@dataclass(frozen=True)
+class Bundle:
     """A bundle's folder and its checked manifest.
 
     Files are checked against their SHA-256 when they are read.
 
     Attributes:
         folder: The bundle's folder.
+        manifest: What it says.
         raw: The manifest's values as they stand in the file, unknown keys included.
-        lists_training: Whether the people of the training are known, which external embedders may
-            leave out.
     """
 
-    lists_training: ClassVar[bool] = True
-
     folder: Path
+    manifest: Manifest
     raw: dict[str, Any]
 
     @classmethod
@@ -109,11 +107,11 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
                 f"{path}: damaged or edited (its content does not match its SHA-256); copy the "
                 "bundle again"
             )
-        bundle = cls(folder=folder, raw=raw, **msgspec.structs.asdict(manifest))
+        bundle = cls(folder, manifest, raw)
         if verify_files:
             bundle.read_network()
             bundle.read(IDENTITIES)
-            bundle.measured  # noqa: B018 - checks it
+            bundle.profile  # noqa: B018 - checks it
         return bundle
 
     def read(self, name: str) -> bytes:
@@ -122,7 +120,7 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
         Raises:
             BadBundle: It is not listed or missing, or its size or SHA-256 differs.
         """
-        entry = self.files.get(name)
+        entry = self.manifest.files.get(name)
         if entry is None:
             raise BadBundle(f"{self.folder}: {MANIFEST} lists no {name}; export the bundle again")
         path = self.folder / name
@@ -137,11 +135,11 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
     @property
     def network_path(self) -> Path:
         """The ONNX file."""
-        return self.folder / self.network.file
+        return self.folder / self.manifest.network.file
 
     def read_network(self) -> bytes:
         """Read the network's bytes; raises BadBundle."""
-        return self.read(self.network.file)
+        return self.read(self.manifest.network.file)
 
     @cached_property
     def cohort(self) -> npt.NDArray[np.float32] | None:
@@ -150,19 +148,19 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
         Raises:
             BadBundle: It is damaged.
         """
-        if COHORT not in self.files:
+        if COHORT not in self.manifest.files:
             return None
         return parse_rows(self.read(COHORT), self.folder / COHORT)
 
-    @property
-    def embedder_sha256(self) -> str:
-        """SHA-256 (hex) of the network."""
-        return self.files[self.network.file].sha256
+    def check_all(self) -> bool:
+        """Check every file that the manifest lists; raises BadBundle.
 
-    def check_all(self) -> None:
-        """Check every file that the manifest lists; raises BadBundle."""
-        for name in self.files:
+        Returns:
+            True: all files have checksums.
+        """
+        for name in self.manifest.files:
             self.read(name)
+        return True
 
     @cached_property
     def identities(self) -> Identities:
@@ -171,8 +169,8 @@ class Bundle(Manifest, MeasuredModel, frozen=True, kw_only=True, dict=True):
         return parse_identities(data, path, "export the bundle again")
 
     @cached_property
-    def measured(self) -> Measured | None:
-        """Calibration, thresholds and errors; None before it is calibrated. Raises BadBundle."""
-        if MEASURED not in self.files:
-            return None
+    def profile(self) -> Measured:
+        """Calibration, thresholds and errors; empty before it is calibrated. Raises BadBundle."""
+        if MEASURED not in self.manifest.files:
+            return Measured()
         return parse_measured(self.read(MEASURED), self.folder / MEASURED)

@@ -34,10 +34,9 @@ no probability, and a verdict only at a threshold that is given. The score is th
 
 import hashlib
 import json
-import shutil
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -46,17 +45,9 @@ from msgspec import Meta
 
 from facepairs.bundles.identities import NOBODY, Identities, parse_identities
 from facepairs.bundles.manifest import check_file_name, read_regular_file
-from facepairs.bundles.measured import (
-    MEASURED,
-    Measured,
-    MeasuredModel,
-    parse_measured,
-)
+from facepairs.bundles.measured import Measured, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
-from facepairs.support.atomic import atomic_folder
-from facepairs.support.checksum import file_sha256
-from facepairs.support.places import check_output_folder
 from facepairs.support.validation import parse_toml, validate
 
 EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
@@ -90,8 +81,15 @@ PointList = Annotated[
 ]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecimal digits")]
 EmbedderAlign = Literal["landmarks", "none", "arcface-112", "landmarks-5"]
+Layout = Literal["nchw", "nhwc"]
+Colours = Literal["rgb", "bgr"]
 Text = Annotated[str, Meta(min_length=1)]
 Floats = npt.NDArray[np.float32]
+Scaling = tuple[Floats, Floats]
+"""(scale, offset), float32[3] each in the network's order of colours."""
+NOT_IN_EMBEDDINGS = {
+    *("file", "name", "sha256", "measured_file", "people", "licence", "training_data")
+}
 
 
 class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,8 +97,8 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     file: Text
     size_px: Annotated[int, Meta(ge=1, le=2048)]
-    layout: Literal["nchw", "nhwc"]
-    colours: Literal["rgb", "bgr"]
+    layout: Layout
+    colours: Colours
     align: EmbedderAlign
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
@@ -115,30 +113,31 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     training_data: Text | None = None
 
 
-class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, dict=True):
-    """An external network and how to use it; it takes the place of a bundle everywhere.
+@dataclass(frozen=True)
+class Embedder:
+    """The TOML of an external embedder, checked, and the small files that it names.
 
     Attributes:
         path: The TOML file.
-        network_path: The network's file.
+        toml: Its keys.
+        raw: Its values as they stand in the file.
         framing: The crop that the network takes of a photo.
-        scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
-            network that takes uint8.
-        measured: What the file of the key `measured` holds; None without one.
+        scaling: How its colours are scaled; None for a network that takes uint8.
+        profile: What the file of the key `measured` holds; empty without one.
         identities: The people of the training, where `people` lists them, and those on whom the
             errors were measured.
     """
 
-    kind: ClassVar[Literal["embedding"]] = "embedding"
     path: Path
-    network_path: Path
+    toml: EmbedderToml
+    raw: dict[str, Any]
     framing: CropSpec
-    scaling: tuple[Floats, Floats] | None
-    measured: Measured | None = msgspec.field(name="figures")  # a key has the field's own name
-    identities: Identities = NOBODY
+    scaling: Scaling | None
+    profile: Measured
+    identities: Identities
 
     @classmethod
-    def open(cls, path: Path | str) -> "ExternalEmbedder":
+    def open(cls, path: Path | str) -> "Embedder":
         """Read and check a TOML.
 
         Args:
@@ -151,42 +150,20 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, d
         if path.is_dir():
             path = path / EMBEDDER
         try:
-            toml = validate(read_toml(path), EmbedderToml, error=BadBundle)
+            raw = read_toml(path)
+            toml = validate(raw, EmbedderToml, error=BadBundle)
             check_file_name(toml.file)
-            fields = msgspec.structs.asdict(toml)
-            people, fields["measured"] = NOBODY, None
+            people, profile = NOBODY, Measured()
             if toml.measured_file is not None:
                 check_file_name(toml.measured_file)
                 file = path.parent / toml.measured_file
-                fields["measured"] = measured = parse_measured(read_regular_file(file), file)
-                people = Identities(frozenset(), measured.people)
+                profile = parse_measured(read_regular_file(file), file)
+                people = Identities(frozenset(), profile.people)
             if toml.people is not None:
                 people = people.union(_read_people(toml.people, path))
-            return cls(
-                path=path,
-                network_path=path.parent / toml.file,
-                framing=_framing(toml),
-                scaling=_scaling(toml),
-                identities=people,
-                **fields,
-            )
+            return cls(path, toml, raw, _framing(toml), _scaling(toml), profile, people)
         except (ValueError, BadBundle) as error:
             raise BadBundle(f"{path}: {error}") from None
-
-    @property
-    def model(self) -> str:
-        """The embedder's name."""
-        return self.name or (self.folder.name if self.path.name == EMBEDDER else self.path.stem)
-
-    @property
-    def alignment(self) -> str:
-        """The alignment's name, as bundles have it."""
-        return "landmarks-5" if self.aligned else "lfw-frame"
-
-    @property
-    def aligned(self) -> bool:
-        """Whether faces are found and aligned; if not, images are used whole."""
-        return self.align != "none"
 
     @property
     def folder(self) -> Path:
@@ -194,28 +171,21 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, d
         return self.path.parent
 
     @property
+    def network_path(self) -> Path:
+        """The network's file."""
+        return self.folder / self.toml.file
+
+    @property
+    def name(self) -> str:
+        """The embedder's name."""
+        return self.toml.name or (
+            self.folder.name if self.path.name == EMBEDDER else self.path.stem
+        )
+
     def embedding_settings(self) -> str:
-        """The keys, as JSON, that decide what the embedding of a photo is."""
-        other = {"file", "name", "sha256", "measured_file", "people", "licence", "training_data"}
-        used = [getattr(self, name) for name in EmbedderToml.__struct_fields__ if name not in other]
-        return json.dumps(used)
-
-    @cached_property
-    def embedder_sha256(self) -> str:
-        """SHA-256 (hex) of what makes the embeddings: of the network and how it is used."""
-        parts = f"{file_sha256(self.network_path)} {self.embedding_settings}"
-        return hashlib.sha256(parts.encode()).hexdigest()
-
-    @property
-    def lists_training(self) -> bool:
-        """Whether the people of the training are known."""
-        return self.people is not None
-
-    @property
-    def trained_with(self) -> str | None:
-        """On what it was trained, in words; None where that is not known."""
-        people = len(self.identities.training)
-        return self.training_data or (f"{people:,} people" if self.lists_training else None)
+        """Return the keys, as JSON, that decide what the embedding of a photo is."""
+        values = msgspec.structs.asdict(self.toml)
+        return json.dumps([values[name] for name in values if name not in NOT_IN_EMBEDDINGS])
 
     def read_network(self) -> bytes:
         """Read the network's bytes.
@@ -224,18 +194,23 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True, d
             BadBundle: The file is missing, too large, a link out of its folder, or not the one
                 that `sha256` names.
         """
-        folder = self.network_path.parent
-        if self.network_path.resolve().parent != folder.resolve():
-            raise BadBundle(f"{self.network_path}: a link that leads out of {folder}; copy it")
-        if not self.network_path.exists():
-            raise BadBundle(f"{self.network_path}: missing; put the network there, beside its TOML")
-        network = read_regular_file(self.network_path, MAX_NETWORK_BYTES)
-        if self.sha256 and hashlib.sha256(network).hexdigest() != self.sha256:
+        path, sha256 = self.network_path, self.toml.sha256
+        if path.resolve().parent != self.folder.resolve():
+            raise BadBundle(f"{path}: a link that leads out of {self.folder}; copy it")
+        if not path.exists():
+            raise BadBundle(f"{path}: missing; put the network there, beside its TOML")
+        network = read_regular_file(path, MAX_NETWORK_BYTES)
+        if sha256 and hashlib.sha256(network).hexdigest() != sha256:
             raise BadBundle(
-                f"{self.network_path}: its SHA-256 is not the one in {self.path.name}; download "
-                "the file that this TOML is for"
+                f"{path}: its SHA-256 is not the one in {self.path.name}; download the file that "
+                "this TOML is for"
             )
         return network
+
+    def check_all(self) -> bool:
+        """Check the network, and return whether it has a checksum; raises BadBundle."""
+        self.read_network()
+        return self.toml.sha256 is not None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -246,39 +221,6 @@ def read_toml(path: Path) -> dict[str, Any]:
 def is_embedder(path: Path | str) -> bool:
     """Return whether a path names a TOML, or a folder that holds an external embedder."""
     return str(path).lower().endswith(".toml") or Path(path, EMBEDDER).is_file()
-
-
-def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
-    """Write a folder with the embedder's files, its TOML and `measured.json`, and open it.
-
-    Raises:
-        BadBundle: `out` is something else than such a folder.
-        BadData: `out` cannot be written.
-    """
-    import tomli_w
-
-    check_replaceable(out)
-    values = read_toml(model.path)
-    values |= {"name": model.model, "align": model.align, "measured": MEASURED}
-    values["sha256"] = file_sha256(model.network_path)  # the figures are of this network alone
-    with atomic_folder(out) as folder:
-        for name in (model.file, model.people):
-            if name is not None:
-                shutil.copyfile(model.folder / name, folder / name)
-        (folder / EMBEDDER).write_text(tomli_w.dumps(values), encoding="utf-8")
-        (folder / MEASURED).write_bytes(measured.to_bytes())
-    return ExternalEmbedder.open(out)
-
-
-def check_replaceable(out: Path) -> None:
-    """Raise BadBundle unless `out` is what `write_embedder` wrote, empty, or does not exist."""
-
-    def files_of(folder: Path) -> set[str]:
-        model = ExternalEmbedder.open(folder)
-        names = {EMBEDDER, MEASURED, model.file, str(model.people)}
-        return names if (folder / MEASURED).is_file() else set()
-
-    check_output_folder(out, "an embedder", files_of, error=BadBundle)
 
 
 def _read_people(name: str, path: Path) -> Identities:
@@ -311,7 +253,7 @@ def _framing(toml: EmbedderToml) -> CropSpec:
     return CropSpec(size, size, ARCFACE_POINTS)
 
 
-def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
+def _scaling(toml: EmbedderToml) -> Scaling | None:
     """Return scale and offset, float32[3] each, by which (x - mean) / std is computed."""
     if toml.mean is None and toml.std is None:
         return None

@@ -40,6 +40,14 @@ class Identities(msgspec.Struct, frozen=True):
             frozenset(map(identity_hash, training)), frozenset(map(identity_hash, calibration))
         )
 
+    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return for each name whether training or calibration used that person: bool[N]."""
+        return hashed_in(names, self.training | self.calibration)
+
+    def trained_with(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return for each name whether training is known to have used that person: bool[N]."""
+        return hashed_in(names, self.training)
+
     def union(self, other: "Identities") -> "Identities":
         """Return the people of both."""
         return Identities(self.training | other.training, self.calibration | other.calibration)

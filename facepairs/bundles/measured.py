@@ -5,7 +5,6 @@ for the photos of a gallery, for the share of strangers who may be taken for som
 """
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.identities import Identities, hashed_in
 from facepairs.bundles.manifest import parse_json_object
 from facepairs.bundles.rates import (
     BALANCED,
@@ -113,7 +111,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Probability, thresholds and errors of a verifier.
 
     Attributes:
-        calibration: From a score to a probability; its threshold is the balanced one.
+        calibration: From a score to a probability; its threshold is the balanced one. None where
+            nothing was measured: all the rest is empty, too.
         thresholds: Thresholds by the false match rate that they promise, without their errors,
             which are in `errors`.
         promise: The target FMR that decides by default; None for the balanced threshold.
@@ -124,7 +123,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             `identities.json`.
     """
 
-    calibration: Calibration
+    calibration: Calibration | None = None
     thresholds: tuple[OperatingPoint, ...] = ()
     promise: Share | None = None
     errors: ErrorTable | None = None
@@ -132,9 +131,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     people: frozenset[str] = frozenset()
 
     @property
-    def threshold(self) -> float:
+    def threshold(self) -> float | None:
         """The balanced threshold, where the probability is one half."""
-        return self.calibration.threshold
+        return self.calibration.threshold if self.calibration else None
 
     def to_bytes(self) -> bytes:
         """Return the content of the file: the same bytes for the same figures."""
@@ -150,70 +149,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 def parse_measured(data: bytes, path: Path) -> Measured:
     """Parse the content of `measured.json`; raise BadBundle if it is damaged."""
     values = parse_json_object(data, path)
-    return validate(values, Measured, str(path), BadBundle, "calibrate again")
-
-
-class MeasuredModel:
-    """What a bundle and an external embedder have in common."""
-
-    __slots__ = ()
-
-    @property
-    def measured(self) -> Measured | None:
-        """What was measured of the verifier; None where nothing was."""
-        raise NotImplementedError
-
-    @property
-    def identities(self) -> Identities:
-        """The people known to have been used in training and in calibration."""
-        raise NotImplementedError
-
-    @property
-    def cohort(self) -> npt.NDArray[np.float32] | None:
-        """Where faces crowd, float32[K, D], see `verification.linkage`; None if it is not known."""
-        return None
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """From a score to a probability; None before the verifier is calibrated."""
-        return self.measured.calibration if self.measured else None
-
-    @property
-    def threshold(self) -> float | None:
-        """The balanced threshold; None before the verifier is calibrated."""
-        return self.measured.threshold if self.measured else None
-
-    @property
-    def thresholds(self) -> tuple[OperatingPoint, ...]:
-        """Thresholds by the false match rate that they promise."""
-        return self.measured.thresholds if self.measured else ()
-
-    @property
-    def promise(self) -> float | None:
-        """The target FMR that decides by default; None for the balanced threshold."""
-        return self.measured.promise if self.measured else None
-
-    @property
-    def errors(self) -> ErrorTable | None:
-        """The errors at every threshold; None where they were not measured."""
-        return self.measured.errors if self.measured else None
-
-    @property
-    def own_errors(self) -> ErrorTable | None:
-        """The errors on the user's people, where they are not those of `errors`."""
-        return self.measured.own_errors if self.measured else None
-
-    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether training or calibration used that person: bool[N]."""
-        return hashed_in(names, self.identities.training | self.identities.calibration)
-
-    def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether training is known to have used that person: bool[N]."""
-        return hashed_in(names, self.identities.training)
+    profile = validate(values, Measured, str(path), BadBundle, "calibrate again")
+    if profile.calibration is None:
+        raise BadBundle(f"{path}: calibration is missing; calibrate again")
+    return profile
 
 
 def operating_point(
-    model: MeasuredModel | Measured,
+    profile: Measured,
     threshold: float | None = None,
     max_fmr: float | None = None,
     balanced: bool = False,
@@ -221,7 +164,7 @@ def operating_point(
     """Choose a threshold; by default, the one that the model promises.
 
     Args:
-        model: A bundle or an external embedder.
+        profile: What was measured of the model.
         threshold: A score.
         max_fmr: A false match rate, 0 to 1, for which the model has a threshold.
         balanced: The threshold at which the probability is one half.
@@ -237,56 +180,52 @@ def operating_point(
             raise BadConfig(
                 f"the threshold is {threshold}, not a finite number; give a score", "threshold"
             )
-        return _measured(model, OperatingPoint(float(threshold), GIVEN))
-    promise = model.promise if max_fmr is None and not balanced else max_fmr
+        return _measured(profile, OperatingPoint(float(threshold), GIVEN))
+    promise = profile.promise if max_fmr is None and not balanced else max_fmr
     if promise is None:
-        return _measured(model, OperatingPoint(model.threshold, BALANCED))
-    for point in model.thresholds:
+        return _measured(profile, OperatingPoint(profile.threshold, BALANCED))
+    for point in profile.thresholds:
         rate = point.max_fmr
         if rate is not None and math.isclose(rate, promise, rel_tol=1e-9):
             if point.threshold is None:
                 raise BadConfig(
                     f"this model cannot promise FMR {rate:g} "
-                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}",
+                    f"({point.reason or 'reason not recorded'}); {_supported_rates(profile)}",
                     "max_fmr",
                 )
-            return _measured(model, point)
+            return _measured(profile, point)
     raise BadConfig(
-        f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}", "max_fmr"
+        f"this model has no threshold for FMR {promise:g}; {_supported_rates(profile)}", "max_fmr"
     )
 
 
-def gallery_point(
-    model: MeasuredModel | Measured, point: OperatingPoint, photos: int
-) -> OperatingPoint:
+def gallery_point(profile: Measured, point: OperatingPoint, photos: int) -> OperatingPoint:
     """Return a threshold for searching a gallery: at most one false match expected in it.
 
     It is never below that of `point`. Where the measured pairs are too few for a gallery of this
     size, it is the strictest that they support.
 
     Args:
-        model: A bundle or an external embedder; without measured errors, `point` is returned.
+        profile: What was measured of the model; without errors, `point` is returned.
         point: The threshold for a single pair.
         photos: Number of photos in the gallery, at least 1.
     """
-    if model.errors is None or point.threshold is None:
+    if profile.errors is None or point.threshold is None:
         return point
-    threshold = model.errors.threshold_for(1 / photos)
+    threshold = profile.errors.threshold_for(1 / photos)
     if threshold <= point.threshold:
         return point
-    return _measured(model, OperatingPoint(threshold, GALLERY))
+    return _measured(profile, OperatingPoint(threshold, GALLERY))
 
 
-def identification_point(
-    model: MeasuredModel | Measured, max_fpir: float, photos: int
-) -> OperatingPoint:
+def identification_point(profile: Measured, max_fpir: float, photos: int) -> OperatingPoint:
     """Return a threshold at which few strangers are taken for somebody in a gallery.
 
     A stranger is compared with every photo, so the share of strangers who match any of them is at
     most the false match rate times the number of photos.
 
     Args:
-        model: A bundle or an external embedder; without measured errors, there is no threshold.
+        profile: What was measured of the model; without errors, there is no threshold.
         max_fpir: The false-positive identification rate to keep to, in (0, 1].
         photos: Number of photos in the gallery, at least 1.
 
@@ -300,7 +239,7 @@ def identification_point(
             "in the gallery, such as 0.01",
             "max_fpir",
         )
-    table = model.errors
+    table = profile.errors
     if table is None:
         return OperatingPoint(None, GALLERY)
     fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
@@ -314,18 +253,18 @@ def identification_point(
             "threshold",
             "bundle",
         )
-    return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
+    return _measured(profile, OperatingPoint(table.threshold_for(fmr), GALLERY))
 
 
-def _measured(model: MeasuredModel | Measured, point: OperatingPoint) -> OperatingPoint:
+def _measured(profile: Measured, point: OperatingPoint) -> OperatingPoint:
     """Return a point with the errors that the model has there."""
-    if point.threshold is None or model.errors is None:
+    if point.threshold is None or profile.errors is None:
         return point
-    errors, own = model.errors.at(point.threshold), model.own_errors
+    errors, own = profile.errors.at(point.threshold), profile.own_errors
     own_errors = own.at(point.threshold) if own else None
     return msgspec.structs.replace(point, errors=errors, own_errors=own_errors)
 
 
-def _supported_rates(model: MeasuredModel | Measured) -> str:
-    rates = [f"{point.max_fmr:g}" for point in model.thresholds if point.threshold is not None]
+def _supported_rates(profile: Measured) -> str:
+    rates = [f"{point.max_fmr:g}" for point in profile.thresholds if point.threshold is not None]
     return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

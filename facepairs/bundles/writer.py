@@ -1,16 +1,22 @@
-"""Writing a bundle: whole or not at all, and never over anything but a bundle."""
+"""Writing a model: whole or not at all, and never over anything but a model."""
 
 import hashlib
 import json
 import platform
+import shutil
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from facepairs.bundles.bundle import CARD, Bundle
+from facepairs.bundles.embedder import EMBEDDER, Embedder, is_embedder
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.loading import open_model
 from facepairs.bundles.manifest import (
     DIGEST,
     IDENTITIES,
@@ -22,6 +28,7 @@ from facepairs.bundles.manifest import (
     parse_manifest,
 )
 from facepairs.bundles.measured import MEASURED, Measured, parse_measured
+from facepairs.bundles.model import Model
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.machine import package_versions
@@ -34,7 +41,7 @@ def write_bundle(
     manifest: Mapping[str, Any],
     files: Mapping[str, bytes],
     identities: Identities | None = None,
-    measured: Measured | None = None,
+    profile: Measured | None = None,
 ) -> Bundle:
     """Write a bundle whole or not at all, and open it; a bundle at `out` is replaced.
 
@@ -43,7 +50,7 @@ def write_bundle(
         manifest: The fields of the manifest. Schema, checksums, versions and time are set here.
         files: File name → content. The model card is written here.
         identities: The people it knows; None where `files` holds them already.
-        measured: What was measured of it; None for nothing, or where `files` holds it already.
+        profile: What was measured of it; None for nothing, or where `files` holds it already.
 
     Raises:
         BadBundle: The manifest is unusable, a file is missing, or `out` is something else than a
@@ -54,12 +61,12 @@ def write_bundle(
     contents = dict(files)
     if identities is not None:
         contents[IDENTITIES] = identities.to_bytes()
-    if measured is not None:
-        contents[MEASURED] = measured.to_bytes()
+    if profile is not None:
+        contents[MEASURED] = profile.to_bytes()
     try:
         fields = parse_manifest(_complete(manifest, contents))
         found = contents.get(MEASURED)
-        figures = parse_measured(found, Path(MEASURED)) if found else None
+        figures = parse_measured(found, Path(MEASURED)) if found else Measured()
         contents[CARD] = model_card(fields, figures).encode()
         values = _complete(manifest, contents)
     except (ValueError, TypeError, BadBundle) as error:
@@ -77,7 +84,7 @@ def rewrite_bundle(
     out: Path,
     changes: Mapping[str, Any],
     identities: Identities | None = None,
-    measured: Measured | None = None,
+    profile: Measured | None = None,
     more_files: Mapping[str, bytes] | None = None,
 ) -> Bundle:
     """Write a copy of a bundle with some fields of its manifest changed and a new model card.
@@ -87,7 +94,7 @@ def rewrite_bundle(
         out: The folder of the copy.
         changes: Fields of the manifest; a value of None removes the field.
         identities: The people that the copy knows; None for those of `bundle`.
-        measured: What was measured of the copy; None for that of `bundle`.
+        profile: What was measured of the copy; None for that of `bundle`.
         more_files: Files that the copy has besides, or instead of those of the same name.
 
     Raises:
@@ -96,17 +103,61 @@ def rewrite_bundle(
     """
     merged = {**bundle.raw, **changes}
     values = {name: value for name, value in merged.items() if value is not None}
-    files = {name: bundle.read(name) for name in bundle.files}
-    return write_bundle(out, values, {**files, **(more_files or {})}, identities, measured)
+    files = {name: bundle.read(name) for name in bundle.manifest.files}
+    return write_bundle(out, values, {**files, **(more_files or {})}, identities, profile)
 
 
-def model_card(manifest: Manifest, measured: Measured | None = None) -> str:
+def write_calibrated(model: Model, out: Path, profile: Measured, names: list[str]) -> Model:
+    """Write a model with another profile, whole or not at all, and open it.
+
+    Args:
+        model: The model.
+        out: Folder to write; a model there is replaced.
+        profile: What was measured of it.
+        names: The people that it was calibrated on just now; none where the former calibration is
+            kept.
+
+    Raises:
+        BadBundle: `out` is something else, or a file of the model is damaged by now.
+        BadData: `out` cannot be written.
+    """
+    files, identities = model.files, Identities.of((), names).union(model.origin.identities)
+    if isinstance(files, Embedder):
+        profile = msgspec.structs.replace(profile, people=identities.calibration)
+        _write_embedder(files, out, model.network.content, profile)
+    elif not names:
+        rewrite_bundle(files, out, {}, profile=profile)
+    else:
+        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        calibrated = {"people": len(names), "finished": finished}
+        changes: dict[str, Any] = {"failures": None, "calibrated": calibrated}
+        rewrite_bundle(files, out, changes, identities, profile)
+    return open_model(out)
+
+
+def _write_embedder(embedder: Embedder, out: Path, network: bytes, profile: Measured) -> None:
+    """Write a folder with an embedder's files, its TOML and `measured.json`."""
+    import tomli_w
+
+    check_replaceable(out)
+    toml = embedder.toml
+    values = embedder.raw | {"name": embedder.name, "align": toml.align, "measured": MEASURED}
+    values["sha256"] = hashlib.sha256(network).hexdigest()
+    with atomic_folder(out) as folder:
+        (folder / toml.file).write_bytes(network)
+        if toml.people is not None:
+            shutil.copyfile(embedder.folder / toml.people, folder / toml.people)
+        (folder / EMBEDDER).write_text(tomli_w.dumps(values), encoding="utf-8")
+        (folder / MEASURED).write_bytes(profile.to_bytes())
+
+
+def model_card(manifest: Manifest, profile: Measured) -> str:
     """Return the model card as Markdown; what is not known is left out.
 
     References:
         Mitchell et al., *Model Cards for Model Reporting*, FAT* 2019.
     """
-    card: str = _template().render(m=manifest, d=measured)
+    card: str = _template().render(m=manifest, d=profile)
     return card
 
 
@@ -119,12 +170,16 @@ def _template() -> Any:
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise BadBundle unless `out` is a bundle and nothing else, empty, or does not exist."""
+    """Raise BadBundle unless `out` is a model and nothing else, empty, or does not exist."""
 
     def files_of(folder: Path) -> set[str]:
-        return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
+        if not is_embedder(folder):
+            return {MANIFEST, *Bundle.open(folder, verify_files=False).manifest.files}
+        toml = Embedder.open(folder).toml
+        names = {EMBEDDER, MEASURED, toml.file, str(toml.people)}
+        return names if (folder / MEASURED).is_file() else set()
 
-    check_output_folder(out, "a bundle", files_of, error=BadBundle)
+    check_output_folder(out, "a model", files_of, error=BadBundle)
 
 
 def _complete(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> dict[str, Any]:

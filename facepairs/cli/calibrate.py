@@ -48,7 +48,7 @@ def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
     rows += [
         ("verify decides", f"{point.label}: score {point.threshold:.4f} and above"),
         ("errors", point.describe()),
-        ("probability", f"one half at score {result.bundle.threshold:.4f}"),
+        ("probability", f"one half at score {result.model.profile.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE, on pairs it was not fitted to)"),
     ]
     if former and not result.kept_former:

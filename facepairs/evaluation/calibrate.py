@@ -1,6 +1,5 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles import embedder
-from facepairs.bundles.bundle import DEFAULT, Bundle
-from facepairs.bundles.identities import Identities
-from facepairs.bundles.loading import Model, model_name, open_model
-from facepairs.bundles.measured import Measured, operating_point
+from facepairs.bundles.bundle import DEFAULT
+from facepairs.bundles.loading import open_model
+from facepairs.bundles.measured import operating_point
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
-from facepairs.bundles.writer import check_replaceable, rewrite_bundle
+from facepairs.bundles.writer import check_replaceable, write_calibrated
 from facepairs.data.groups import read_families
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums
@@ -27,7 +25,7 @@ from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     FaceHeap,
     ScoredPairs,
-    add_impostors,
+    add_impostors_for,
     describe_unusable,
     leave_out_copies,
     refuse_unusable,
@@ -46,10 +44,10 @@ SCHEMA = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Recalibration:
-    """The bundle written, and what it was measured on.
+    """The model written, and what it was measured on.
 
     Attributes:
-        bundle: The bundle, or the external embedder, that was written.
+        model: The model that was written.
         people: Number of people in the pairs.
         genuine_pairs: Number of genuine pairs.
         impostor_pairs: Number of impostor pairs.
@@ -65,7 +63,7 @@ class Recalibration:
             they are too few.
     """
 
-    bundle: Model
+    model: Model
     people: int
     genuine_pairs: int
     impostor_pairs: int
@@ -78,13 +76,13 @@ class Recalibration:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        figures = {name: value for name, value in vars(self).items() if name != "bundle"}
+        figures = {name: value for name, value in vars(self).items() if name != "model"}
         return {
-            "out": str(self.bundle.folder),
+            "out": str(self.model.files.folder),
             **figures,
             "former": self.former.to_json() if self.former else None,
             "operating_point": self.operating_point.to_json(),
-            "threshold": self.bundle.threshold,
+            "threshold": self.model.profile.threshold,
             "schema": SCHEMA,
         }
 
@@ -130,11 +128,13 @@ def calibrate(
     model, data, out = open_model(bundle), Path(data), Path(out)
     if str(out) == DEFAULT:
         raise BadConfig(f"{DEFAULT} names the included model; choose another folder", "out")
-    if out.resolve() == model.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
+    if out.resolve() == model.files.folder.resolve() or out.resolve().is_relative_to(
+        data.resolve()
+    ):
         raise BadConfig(
             f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
         )
-    (check_replaceable if isinstance(model, Bundle) else embedder.check_replaceable)(out)
+    check_replaceable(out)
     index = FaceIndex.scan(data)
     relatives = read_families(Path(families)) if families else None
     if relatives is not None:
@@ -159,19 +159,20 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
     people = counted(len(scored.names), "person", "people")
     fitted = scored.calibrate(f"{people} of {scored.index.root.absolute().name}/")
-    table = fitted.errors
+    table, former = fitted.errors, model.profile
     assert table is not None
+    assert fitted.calibration is not None
     kept, measured, ece = False, fitted, fitted.calibration.ece
-    if model.measured and model.errors:  # errors that nobody measured are not kept
-        former, genuine = model.measured.calibration, scored.pairs.genuine
+    if former.calibration and former.errors:  # errors that nobody measured are not kept
+        curve, genuine = former.calibration, scored.pairs.genuine
         kept = is_no_better(
-            former, genuine, scored.score, scored.relatives or scored.people, scored.alike
+            curve, genuine, scored.score, scored.relatives or scored.people, scored.alike
         )
         if kept:
-            if scored.heap and model.errors.grouping is None:  # a trained bundle has none
+            if scored.heap and former.errors.grouping is None:  # a trained bundle has none
                 table = _with_grouping(table, scored.heap)
-            measured = msgspec.structs.replace(model.measured, own_errors=_new(table, model.errors))
-            probability = former.probability(scored.score)
+            measured = msgspec.structs.replace(former, own_errors=_new(table, former.errors))
+            probability = curve.probability(scored.score)
             ece = expected_calibration_error(genuine, probability, scored.alike)
     if not kept and scored.heap:
         measured = msgspec.structs.replace(measured, errors=_with_grouping(table, scored.heap))
@@ -180,11 +181,11 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     if before is not None and before.threshold is not None:
         before = msgspec.structs.replace(before, errors=table.at(before.threshold), own_errors=None)
     return Recalibration(
-        bundle=_write(model, out, measured, [] if kept else scored.names),
+        model=write_calibrated(model, out, measured, [] if kept else scored.names),
         people=len(scored.names),
         genuine_pairs=table.genuine_pairs,
         impostor_pairs=table.impostor_pairs,
-        people_left_out=int(model.trained_on(list(scored.index.people)).sum()),
+        people_left_out=int(model.origin.identities.trained_with(list(scored.index.people)).sum()),
         photos_left_out=photos_left_out,
         kept_former=kept,
         former=before,
@@ -206,34 +207,18 @@ def _new(table: ErrorTable, former: ErrorTable) -> ErrorTable | None:
 
 def _former_point(model: Model, name: str) -> OperatingPoint | None:
     """Return a model's operating point of a name, or else its default; None without a threshold."""
-    points = [*model.thresholds, OperatingPoint(model.threshold, BALANCED), operating_point(model)]
+    profile = model.profile
+    balanced = OperatingPoint(profile.threshold, BALANCED)
+    points = [*profile.thresholds, balanced, operating_point(profile)]
     known = [point for point in points if point.threshold is not None]
     return next((point for point in known if point.name == name), known[-1] if known else None)
 
 
-def _write(model: Model, out: Path, measured: Measured, names: list[str]) -> Model:
-    """Write the model with what was measured of it; `names` are the people it is calibrated on."""
-    identities = Identities.of((), names).union(model.identities)
-    if not isinstance(model, Bundle):
-        people = msgspec.structs.replace(measured, people=identities.calibration)
-        return embedder.write_embedder(model, out, people)
-    if not names:
-        return rewrite_bundle(model, out, {}, measured=measured)
-    changes: dict[str, Any] = {
-        "failures": None,
-        "calibrated": {
-            "people": len(names),
-            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        },
-    }
-    return rewrite_bundle(model, out, changes, identities, measured)
-
-
 def _choose_pairs(model: Model, index: FaceIndex) -> PairList:
     """Return enough pairs of people on whom the model was not trained."""
-    if not model.lists_training:
-        console.log(f"warning: {describe_unknown_training(model_name(model))}")
-    left_out = model.trained_on(list(index.people))
+    if not model.origin.lists_training:
+        console.log(f"warning: {describe_unknown_training(model.place)}")
+    left_out = model.origin.identities.trained_with(list(index.people))
     if left_out.all():
         raise NotEnough(
             f"all people of {index.root} were in this model's training set; calibrate on others"
@@ -247,9 +232,7 @@ def _choose_pairs(model: Model, index: FaceIndex) -> PairList:
         pairs = PairList.of([], [], [])
     pairs = leave_out_copies(index, pairs)
     _check_enough(index, pairs)
-    if model.kind != "embedding":
-        return pairs
-    return leave_out_copies(index, add_impostors(index, pairs))
+    return leave_out_copies(index, add_impostors_for([model], index, pairs))
 
 
 def _check_enough(index: FaceIndex, pairs: PairList) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facepairs.bundles.loading import Model, open_model
+from facepairs.bundles.loading import open_model
+from facepairs.bundles.model import Model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification

@@ -18,13 +18,13 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.loading import Model, model_name
-from facepairs.bundles.measured import MeasuredModel, identification_point
+from facepairs.bundles.measured import Measured, identification_point
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Rate
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
-from facepairs.errors import BadBundle, NotEnough
+from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.estimates import thresholds_around
 from facepairs.evaluation.metrics.intervals import (
@@ -152,9 +152,8 @@ def measure_identification(
         BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are no two people with several photos, or nobody else.
     """
-    if model.kind != "embedding":
-        raise BadBundle(f"{model_name(model)}: scores pairs, has no embeddings to identify with")
-    images = np.flatnonzero(~model.knows(list(index.people))[index.person_of])
+    model.check_embeds("identification compares them")
+    images = np.flatnonzero(~model.origin.identities.knows(list(index.people))[index.person_of])
     errors: dict[int, str] = {}
     verifier = Verifier(model)
     rows = embed_images(verifier, index, images, errors, faces)
@@ -162,7 +161,7 @@ def measure_identification(
     usable = ~np.isin(images, list(errors))
     person = index.person_of[images[usable]].astype(np.int64)
     split = split_people(person)
-    return identification_figures(model, rows[usable], person, split, verifier.compare)
+    return identification_figures(model.profile, rows[usable], person, split, verifier.compare)
 
 
 def split_people(person: Ints) -> Split:
@@ -194,7 +193,7 @@ def split_people(person: Ints) -> Split:
 
 
 def identification_figures(
-    model: MeasuredModel,
+    profile: Measured,
     embeddings: ScoreArray,
     person: Ints,
     split: Split,
@@ -203,7 +202,7 @@ def identification_figures(
     """Compute the figures of embedded photos.
 
     Args:
-        model: Its errors set the threshold of `gallery identify`.
+        profile: Its errors set the threshold of `gallery identify`.
         embeddings: float32[N, D].
         person: int64[N], rising.
         split: Positions in both.
@@ -226,7 +225,7 @@ def identification_figures(
     strangers = ask(split.strangers, None)
     points = [
         *(_at_quantile(strangers, fpir) for fpir in FPIRS),
-        *(_at_promise(model, fpir, len(enrolled)) for fpir in FPIRS),
+        *(_at_promise(profile, fpir, len(enrolled)) for fpir in FPIRS),
     ]
     ranks = [rank for rank in RANKS if rank <= len(people)]
     measured = [_measure(point, known, strangers) for point in points]
@@ -321,9 +320,9 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
     return IdentificationPoint(max_fpir=fpir, set_by=OWN, threshold=threshold)
 
 
-def _at_promise(model: MeasuredModel, fpir: float, enrolled: int) -> IdentificationPoint:
+def _at_promise(profile: Measured, fpir: float, enrolled: int) -> IdentificationPoint:
     threshold, reason = None, f"too few pairs behind the model's errors for {enrolled:,} photos"
     with suppress(NotEnough):
-        threshold = identification_point(model, fpir, enrolled).threshold
-        reason = "" if model.errors else "the model brings no measured errors"
+        threshold = identification_point(profile, fpir, enrolled).threshold
+        reason = "" if profile.errors else "the model brings no measured errors"
     return IdentificationPoint(max_fpir=fpir, set_by=GALLERY, threshold=threshold, reason=reason)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles.loading import Model
 from facepairs.bundles.measured import Calibration, operating_point
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
@@ -152,9 +152,9 @@ def measure_model(
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    protocol, point = selection.protocol or None, operating_point(model)
-    origin = provenance_of(model, source.path, selection.source, point, protocol=protocol)
-    points = [one for one in model.thresholds if one.threshold is not None]
+    protocol, point = selection.protocol or None, operating_point(model.profile)
+    origin = provenance_of(model, selection.source, point, protocol=protocol)
+    points = [one for one in model.profile.thresholds if one.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
     if protocol == "view2":  # nothing of its own decides there
         own = ("operating_point", "threshold", "max_fmr", "balanced_threshold", "calibration")

@@ -1,7 +1,7 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
 import filecmp
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.measured import Measured
+from facepairs.bundles.model import Model
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
@@ -126,7 +127,7 @@ def score_pairs(
     Raises:
         BadImage: An image cannot be used, and `errors` is None.
     """
-    if verifier.bundle.kind == "pair":
+    if verifier.model.network.kind == "pair":
         photos = [faces.source(index, image) for image in range(len(index))]
         score = verifier.score_images(photos, pairs.left, pairs.right, errors=errors)
         usable: Bools = np.asarray(np.isfinite(score))
@@ -143,7 +144,7 @@ def score_pairs(
     ]
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
     alike = find_lookalikes(embeddings, person, pairs)
-    heap = FaceHeap(embeddings[known], person[known], verifier.bundle.cohort)
+    heap = FaceHeap(embeddings[known], person[known], verifier.model.cohort)
     return ScoredPairs(index, pairs, scores, alike, heap)
 
 
@@ -175,6 +176,15 @@ def embed_images(
     if errors is not None and found:
         errors.update({int(images[position]): error for position, error in found.items()})
     return rows
+
+
+def add_impostors_for(
+    models: Sequence[Model], index: FaceIndex, pairs: PairList, count: int | None = None
+) -> PairList:
+    """Add impostor pairs as `add_impostors` does, unless a network has to score each of them."""
+    if any(model.network.kind == "pair" for model in models):
+        return pairs
+    return add_impostors(index, pairs, count=count)
 
 
 def add_impostors(

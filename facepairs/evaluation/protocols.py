@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.loading import Model
+from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_present_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors, leave_out_copies
+from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors_for, leave_out_copies
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
@@ -78,7 +77,9 @@ def choose_pairs(
         path = list_path(lists, source.split()[-1])
         pairs, missing = read_present_pairs(path, index, skip_missing)
         return PairSelection(index, pairs, source, protocol, missing_pairs=missing)
-    known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
+    known = np.logical_or.reduce(
+        [model.origin.identities.knows(list(index.people)) for model in models]
+    )
     people = np.flatnonzero(~known)
     try:
         pairs = distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
@@ -88,11 +89,10 @@ def choose_pairs(
             f"{_lacking(index, people)}; measure on other people, or list the pairs",
             "pairs",
         ) from None
-    if all(model.kind == "embedding" for model in models):
-        pairs = add_impostors(index, pairs, count=IMPOSTORS)
+    pairs = add_impostors_for(models, index, pairs, count=IMPOSTORS)
     pairs = leave_out_copies(index, pairs)
     source = f"people of {data.absolute().name}/"
-    if all(model.lists_training for model in models):
+    if all(model.origin.lists_training for model in models):
         know = "models do" if models[1:] else "model does"
         source = f"people whose folder names the {know} not know"
     return PairSelection(index, pairs, source, protocol, people_left_out=int(known.sum()))
@@ -107,15 +107,14 @@ def _lacking(index: FaceIndex, people: npt.NDArray[np.integer]) -> str:
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
     """Return the protocol to follow; a single bundle cannot be measured by View 2's ten folds."""
-    bundles = [model for model in models if isinstance(model, Bundle) and not model.training.data]
-    trained_under = {str(bundle.training.protocol) for bundle in bundles}
+    trained_under = {model.origin.protocol for model in models if model.origin.protocol}
     protocol = wanted or "heldout"
     if not wanted and len(trained_under) == 1 and trained_under <= set(PROTOCOLS):
         protocol = trained_under.pop()
     if protocol not in (*PROTOCOLS, "view2"):
         known = ", ".join((*PROTOCOLS, "view2"))
         raise BadConfig(f"protocol {protocol!r} is unknown; use one of {known}", "protocol")
-    if protocol == "view2" and bundles:
+    if protocol == "view2" and trained_under:
         raise BadConfig(
             "View 2 needs a network for each of its ten folds, and a bundle has one; run crossval, "
             "or choose another protocol",

@@ -15,9 +15,9 @@ import numpy as np
 from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.embedder import is_embedder
 from facepairs.bundles.identities import hashed_in
-from facepairs.bundles.loading import Model
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.bundles.measured import Calibration
+from facepairs.bundles.model import Model
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.protocols import LISTS, PairSelection
@@ -136,10 +136,14 @@ def known_in_selection(model: Model, path: str, selection: PairSelection) -> Kno
     names, person = list(selection.index.people), selection.index.person_of
     # View 2 takes its thresholds from its own folds: calibration alone changes nothing there.
     view2 = selection.protocol == "view2"
-    known = model.trained_on(names) if view2 else model.knows(names)
+    known = (
+        model.origin.identities.trained_with(names)
+        if view2
+        else model.origin.identities.knows(names)
+    )
     pairs = selection.pairs
     of_pair = known[person[pairs.left]] | known[person[pairs.right]]
-    if not model.lists_training and (view2 or not of_pair.any()):
+    if not model.origin.lists_training and (view2 or not of_pair.any()):
         return None, [describe_unknown_training(path)]
     return _judge(int(of_pair.sum()), len(pairs), path, selection.protocol)
 

@@ -9,11 +9,11 @@ from typing import IO
 
 import numpy as np
 
-from facepairs.bundles.loading import Model, model_name
 from facepairs.bundles.measured import identification_point
+from facepairs.bundles.model import Model
 from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.data.index import UNNAMED, FaceIndex
-from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
+from facepairs.errors import BadConfig, BadGallery, NotEnrolled
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
@@ -84,7 +84,7 @@ class Gallery:
         self._version = -1
         if verifier is not None:
             try:
-                self.check_model(verifier.bundle)
+                self.check_model(verifier.model)
             except BaseException:
                 self.close()
                 raise
@@ -108,7 +108,7 @@ class Gallery:
     def verifier(self) -> Verifier:
         """The model that embeds; raises BadData if the gallery was made with another."""
         verifier = self._given or Verifier.load()
-        self.check_model(verifier.bundle)
+        self.check_model(verifier.model)
         return verifier
 
     @property
@@ -118,17 +118,12 @@ class Gallery:
 
     def check_model(self, model: Model) -> None:
         """Raise an error for a model without embeddings, or another than made the gallery."""
-        name = model_name(model)
-        if model.kind != "embedding":
-            raise BadBundle(
-                f"{name}: scores pairs and has no embeddings, which a gallery keeps; use another "
-                "model, such as the included one"
-            )
+        model.check_embeds("a gallery keeps them")
         made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
             raise BadGallery(
-                f"{self.place}: made with another model ({made_with.describe()}) than {name} "
-                f"({given.describe()}); give that one, or enrol "
+                f"{self.place}: made with another model ({made_with.describe()}) than "
+                f"{model.place} ({given.describe()}); give that one, or enrol "
                 "the photos again: " + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
                 "bundle",
             )
@@ -136,9 +131,9 @@ class Gallery:
     def _set_model(self, width: int) -> None:
         """Record which model makes the first embeddings, of `width` numbers."""
         if self.store.model() is None:
-            self.store.set_model(identify_model(self.verifier.bundle, width))
+            self.store.set_model(identify_model(self.verifier.model, width))
             self._vectors = None  # those of an empty gallery have no width
-        self.check_model(self.verifier.bundle)  # another process may have set its own
+        self.check_model(self.verifier.model)  # another process may have set its own
 
     def add(
         self,
@@ -360,9 +355,9 @@ class Gallery:
             point = verifier.operating_point(threshold)
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
-            point = identification_point(verifier.bundle, max_fpir, len(vectors))
+            point = identification_point(verifier.model.profile, max_fpir, len(vectors))
         rows = verifier.scorer.embed(np.stack([face.crop for face in faces]))
-        errors = verifier.bundle.errors
+        errors = verifier.model.profile.errors
         return [
             Identification(
                 candidates=best_candidates(vectors, vectors.best(row), point, top),
@@ -428,7 +423,7 @@ class Gallery:
         with self._lock:
             version, vectors = self.store.version(), self._vectors
             if vectors is None or vectors.until <= now_s() or version != self._version:
-                self.check_model(self.verifier.bundle)  # it was perhaps empty until now
+                self.check_model(self.verifier.model)  # it was perhaps empty until now
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors

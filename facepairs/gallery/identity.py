@@ -3,7 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 
-from facepairs.bundles.loading import Model
+from facepairs.bundles.model import Model
 from facepairs.errors import BadConfig
 
 LONGEST_NAME = 200
@@ -16,7 +16,7 @@ class ModelIdentity:
     Attributes:
         sha256: The network's SHA-256; of an external embedder, over its settings too.
         name: The model's name, for messages.
-        alignment: As in `Bundle.alignment`.
+        alignment: As in `Model.alignment`.
         width: Numbers in an embedding.
     """
 
@@ -46,4 +46,4 @@ def clean_name(name: str) -> str:
 
 def identify_model(model: Model, width: int) -> ModelIdentity:
     """Return what tells models with different embeddings apart."""
-    return ModelIdentity(model.embedder_sha256, model.model, model.alignment, width)
+    return ModelIdentity(model.network.embedder_sha256, model.name, model.alignment, width)

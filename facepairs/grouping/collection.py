@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.loading import model_name
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadBundle, BadData, NoFace
@@ -126,11 +125,11 @@ def read_collection(root: Path, verifier: Verifier) -> Collection:
         BadData: The folder is missing or holds no photo.
         BadBundle: The model is another.
     """
-    model = verifier.bundle
-    if not model.aligned or model.kind != "embedding":
+    model = verifier.model
+    model.check_embeds("grouping compares them")
+    if not model.aligned:
         raise BadBundle(
-            f"{model_name(model)}: grouping needs a model that finds faces and has embeddings, "
-            "such as the included one"
+            f"{model.place}: grouping needs a model that finds faces, such as the included one"
         )
     photos, others = find_photos(root)
     return replace(read_photos(root, photos, verifier), passed_over=others)

@@ -3,7 +3,6 @@
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from facepairs.bundles.loading import model_name
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.gallery.gallery import Gallery
 from facepairs.grouping.collection import read_collection
@@ -68,19 +67,20 @@ def group(
     if target is not None:
         check_people_folder(target, root)
     verifier = Verifier.load(bundle, threads=1)
-    tables = (verifier.bundle.errors, verifier.bundle.own_errors)
+    model = verifier.model
+    tables = (model.profile.errors, model.profile.own_errors)
     errors = next((table for table in tables if table and table.grouping), None)
     if errors is None:
-        name = model_name(verifier.bundle)
-        calibrate = command_line("calibrate", name, "people/", "--out", "mine")
-        raise BadBundle(f"{name}: how well it groups faces was not measured; run: {calibrate}")
+        calibrate = command_line("calibrate", model.place, "people/", "--out", "mine")
+        raise BadBundle(
+            f"{model.place}: how well it groups faces was not measured; run: {calibrate}"
+        )
     with nullcontext() if gallery is None else Gallery(gallery, verifier) as opened:
         known = None if opened is None else known_faces(opened)
         collection, before = read_collection(root, verifier), PeopleFolder()
         if target is not None and (target / FACES).exists():
             collection, before = read_people_folder(target, collection, verifier)
-        cohort = verifier.bundle.cohort
-        groups = group_faces(collection, errors, precision, before.settled, cohort, known)
+        groups = group_faces(collection, errors, precision, before.settled, model.cohort, known)
     if target is not None:
         write_people_folder(groups, target, before, copy)
     return groups

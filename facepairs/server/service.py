@@ -3,7 +3,6 @@
 import msgspec
 import numpy as np
 
-from facepairs.bundles.loading import model_name
 from facepairs.bundles.measured import check_prior
 from facepairs.errors import NotEnrolled
 from facepairs.gallery.gallery import Gallery
@@ -37,22 +36,22 @@ class Service:
         self._gallery = gallery
         self._writable = writable
         self.max_photo_bytes = max_photo_bytes
-        self._model = model_name(verifier.bundle)
+        self._model = verifier.model.place
 
     def model(self) -> schema.ModelResult:
         """Describe the model."""
-        bundle, point = self.verifier.bundle, self.verifier.operating_point()
+        model, point = self.verifier.model, self.verifier.operating_point()
         gallery = None if self._gallery is None else "write" if self._writable else "read"
         return schema.ModelResult(
             model=self._model,
-            kind=bundle.kind,
-            aligned=bundle.aligned,
+            kind=model.network.kind,
+            aligned=model.aligned,
             gallery=gallery,
             max_bytes=self.max_photo_bytes,
             operating_point=point,
             label=point.label,
             description=point.describe(),
-            curve=bundle.errors,
+            curve=model.profile.errors,
         )
 
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
@@ -124,7 +123,7 @@ class Service:
     def ready(self) -> schema.StatusResult:
         """Check that requests can be answered: that the gallery, if there is one, can be read."""
         if self._gallery is not None:
-            self._gallery.check_model(self.verifier.bundle)
+            self._gallery.check_model(self.verifier.model)
         return schema.StatusResult("ready")
 
     def _known(self) -> Gallery:

@@ -22,8 +22,8 @@ import tomli_w
 
 from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.manifest import IDENTITIES, Alignment
-from facepairs.bundles.measured import MEASURED, Calibration, Measured, operating_point
-from facepairs.bundles.scorer import OnnxSession
+from facepairs.bundles.measured import MEASURED, Calibration, operating_point
+from facepairs.bundles.session import OnnxSession
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
@@ -109,9 +109,10 @@ def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
     if format not in WRITERS:
         raise BadConfig(f"format is {format!r}; use one of {', '.join(WRITERS)}")
     bundle = Bundle.open(path)
-    in_8_bits = format.endswith("-int8") or (format != "onnx" and bundle.network.bits == 8)
+    manifest = bundle.manifest
+    in_8_bits = format.endswith("-int8") or (format != "onnx" and manifest.network.bits == 8)
     tolerance = INT8_TOLERANCE if in_8_bits else TOLERANCE
-    point = operating_point(bundle)
+    calibration, point = _calibration(bundle), operating_point(bundle.profile)
     check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
     with atomic_folder(out) as folder:
         file, output, run = WRITERS[format](bundle, folder)
@@ -124,17 +125,17 @@ def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
         record = ExportRecord(
             format=format,
             file=file,
-            inputs=bundle.network.inputs,
+            inputs=manifest.network.inputs,
             output=output,
-            kind=bundle.kind,
-            model=bundle.model,
-            framing=bundle.framing,
-            alignment=bundle.alignment,
-            template=TEMPLATE.tolist() if bundle.aligned else None,
-            threshold=_measured(bundle).threshold,
+            kind=manifest.kind,
+            model=manifest.model,
+            framing=manifest.framing,
+            alignment=manifest.alignment,
+            template=TEMPLATE.tolist() if manifest.aligned else None,
+            threshold=calibration.threshold,
             verify_threshold=point.threshold or 0.0,
             verify_errors=point.describe(),
-            calibration=_measured(bundle).calibration,
+            calibration=calibration,
             parity=Parity(CROPS, difference, tolerance),
             files=("README.md", *files_below(folder)),
         )
@@ -147,22 +148,21 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     """Copy the ONNX file; return its name, its output's name and a function that runs it."""
     network = bundle.read_network()
     (folder / NETWORK).write_bytes(network)
-    if bundle.kind == "embedding":
+    if bundle.manifest.kind == "embedding":
         (folder / "embedder.toml").write_text(_embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
-        measured = _measured(bundle)
-        errors, people = measured.errors, bundle.identities.calibration
+        errors, people = bundle.profile.errors, bundle.identities.calibration
         if errors and bundle.cohort is not None:  # which stays behind, so groups would differ
             errors = msgspec.structs.replace(errors, grouping=None)
-        measured = msgspec.structs.replace(measured, errors=errors, people=people)
-        (folder / MEASURED).write_bytes(measured.to_bytes())
-    return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
+        profile = msgspec.structs.replace(bundle.profile, errors=errors, people=people)
+        (folder / MEASURED).write_bytes(profile.to_bytes())
+    return NETWORK, bundle.manifest.network.output, _onnx_runner(bundle, network)
 
 
-def _measured(bundle: Bundle) -> Measured:
-    if bundle.measured is None:
+def _calibration(bundle: Bundle) -> Calibration:
+    if bundle.profile.calibration is None:
         raise BadBundle(f"{bundle.folder}: not calibrated; calibrate it first")
-    return bundle.measured
+    return bundle.profile.calibration
 
 
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
@@ -182,13 +182,13 @@ WRITERS: dict[str, Callable[[Bundle, Path], tuple[str, str, RunNetwork]]] = {
 
 
 def _onnx_runner(bundle: Bundle, network: bytes) -> RunNetwork:
-    session = OnnxSession(network, bundle.folder / bundle.network.file)
-    return lambda crops: session.run(bundle.network.output, crops)
+    session = OnnxSession(network, bundle.network_path)
+    return lambda crops: session.run(bundle.manifest.network.output, crops)
 
 
 def _max_difference(bundle: Bundle, run: RunNetwork) -> float:
     """Return the largest difference from the bundle's network, for a batch and a single crop."""
-    run_own = _onnx_runner(bundle, bundle.read(bundle.network.file))
+    run_own = _onnx_runner(bundle, bundle.read_network())
     batch = probe_crops(bundle)
     single = {name: crops[:1] for name, crops in batch.items()}
     return max(
@@ -202,12 +202,15 @@ def probe_crops(bundle: Bundle) -> Crops:
 
     Half are random numbers and half are drawn faces; the same every time.
     """
-    side = bundle.framing.crop_px
+    manifest = bundle.manifest
+    side = manifest.framing.crop_px
     words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, CROPS // 2 * side * side * 3)
     noise = (words >> np.uint64(56)).astype(np.uint8).reshape(-1, side, side, 3)
-    drawn = [load_crop(draw_face(0, person, 0), bundle.framing) for person in range(CROPS // 2)]
+    drawn = [load_crop(draw_face(0, person, 0), manifest.framing) for person in range(CROPS // 2)]
     crops = np.concatenate([noise, drawn])
-    return {name: np.roll(crops, shift, axis=0) for shift, name in enumerate(bundle.network.inputs)}
+    return {
+        name: np.roll(crops, shift, axis=0) for shift, name in enumerate(manifest.network.inputs)
+    }
 
 
 def _readme(record: ExportRecord, bundle: Path | str | None) -> str:
@@ -226,18 +229,19 @@ def _readme(record: ExportRecord, bundle: Path | str | None) -> str:
 
 def _embedder_toml(bundle: Bundle, network: bytes) -> str:
     """Return the TOML file with which `bundles.embedder` reads the network."""
-    crop = bundle.framing
+    manifest = bundle.manifest
+    crop = manifest.framing
     more: dict[str, Any] = {"measured": MEASURED}
     if crop.points:
         more |= {"align": "landmarks-5", "points": [list(point) for point in crop.points]}
     else:
-        align = "landmarks" if bundle.aligned else "none"
+        align = "landmarks" if manifest.aligned else "none"
         more |= {"align": align, "crop": crop.crop_px / crop.frame_px}
     more["sha256"] = hashlib.sha256(network).hexdigest()
-    if bundle.training.data:  # else the identities tell how many people it was
-        more["training_data"] = bundle.training.data
-    if bundle.weights_licence:
-        more["licence"] = bundle.weights_licence
+    if manifest.training.data:  # else the identities tell how many people it was
+        more["training_data"] = manifest.training.data
+    if manifest.weights_licence:
+        more["licence"] = manifest.weights_licence
     return _fill_in("embedder.toml", bundle=bundle) + tomli_w.dumps(more)
 
 

@@ -236,7 +236,7 @@ def _result(
         val_auc=kept.val_auc if kept else None,
         val_people=len(split.validation),
         people={name: len(part) for name, part in vars(split).items()},
-        threshold=bundle.threshold if bundle else None,
+        threshold=bundle.profile.threshold if bundle else None,
     )
 
 

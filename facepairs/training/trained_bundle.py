@@ -12,9 +12,11 @@ from typing import Any
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import NOBODY, Identities
+from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.measured import Measured
+from facepairs.bundles.model import Model
 from facepairs.bundles.writer import write_bundle
-from facepairs.evaluation.pair_scores import add_impostors, score_pairs
+from facepairs.evaluation.pair_scores import add_impostors_for, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.fisher.fit import fit_cohort
 from facepairs.fisher.network import FisherNetwork
@@ -75,20 +77,19 @@ def write_trained_bundle(
     return_freed_memory()  # what the export held
     with tempfile.TemporaryDirectory() as folder:
         draft = write_bundle(Path(folder, "draft"), manifest, {NETWORK: onnx}, NOBODY)
-        fitted = _calibrate(draft, data)
+        fitted = _calibrate(load_bundle(draft), data)
     files = {NETWORK: onnx, MODEL: keras_bytes(model)}
     return write_bundle(out / BUNDLE, manifest, files, _identities(data, progress), fitted)
 
 
-def _calibrate(bundle: Bundle, data: TrainingData) -> Measured:
+def _calibrate(model: Model, data: TrainingData) -> Measured:
     """Fit calibration and thresholds to pairs of people who are not trained on."""
-    index, pairs = data.index, data.calibration_pairs()
-    if bundle.kind == "embedding":
-        pairs = add_impostors(index, pairs)
+    index = data.index
+    pairs = add_impostors_for([model], index, data.calibration_pairs())
     faces = FittingFaces()
-    if bundle.aligned and not data.config.lists:  # the faces that it was trained on
+    if model.aligned and not data.config.lists:  # the faces that it was trained on
         faces = fitting_faces(index, count_faces(index, pairs.images()))
-    scored = score_pairs(Verifier(bundle), index, pairs, faces=faces)
+    scored = score_pairs(Verifier(model), index, pairs, faces=faces)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 

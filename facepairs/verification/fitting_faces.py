@@ -90,10 +90,11 @@ def fitting_faces(index: FaceIndex, faces: Ints, keep: bool = True) -> FittingFa
     if not len(people):
         return FittingFaces()
     verifier = Verifier.load(threads=1)
-    assert verifier.bundle.calibration
+    least = verifier.model.profile.threshold
+    assert least is not None
     progress, chosen = console.progress("choosing among several faces"), FittingFaces()
     choose: Callable[[int], dict[int, int | None]] = partial(
-        _choose, verifier.reader(keep), index, faces, verifier.bundle.calibration.threshold
+        _choose, verifier.reader(keep), index, faces, least
     )
     for done, found in enumerate(thread_map(choose, people.tolist()), 1):
         chosen.chosen.update({image: face for image, face in found.items() if face})

@@ -14,8 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.loading import Model
+from facepairs.bundles.model import Model
 from facepairs.bundles.scorer import ScoreArray, Scorer
 from facepairs.data.index import find_file
 from facepairs.errors import BadImage
@@ -135,17 +134,14 @@ class PhotoReader:
     def network(self) -> bytes:
         """Names what decides the embedding of a photo: network, crop and detector."""
         model = self.model
-        if isinstance(model, Bundle):
-            embedder = model.embedder_sha256
-        else:  # whose file may be another one by now
-            embedder = f"{self.scorer.network_sha256} {model.embedding_settings}"
+        embedder = model.network.embedder_sha256
         parts = embedder, repr(model.framing), record_kind(model.aligned)
         return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
     @property
     def embeds(self) -> bool:
         """Whether the network has embeddings; else it takes the crops of two faces."""
-        return self.model.kind == "embedding"
+        return self.model.network.kind == "embedding"
 
     def read(self, photos: Sequence[Named]) -> list[SeenPhoto]:
         """Return what was found in some photos, ready for `score`."""

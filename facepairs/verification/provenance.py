@@ -12,9 +12,9 @@ from typing import IO, Any, Literal
 import msgspec
 
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.loading import Model
 from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.measured import Calibration
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
@@ -68,7 +68,6 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 
 def provenance_of(
     model: Model,
-    name: str,
     pairs: str,
     point: OperatingPoint,
     *,
@@ -78,8 +77,7 @@ def provenance_of(
     """Describe scores that one model gives.
 
     Args:
-        model: A bundle or an external embedder.
-        name: What it was called on the command line.
+        model: The model.
         pairs: The file or folder that the pairs come from, or a protocol in words.
         point: The threshold that decides.
         protocol: The protocol's name.
@@ -88,10 +86,10 @@ def provenance_of(
     Raises:
         BadBundle: A file of the model cannot be read.
     """
-    curve = model.calibration
+    curve = model.profile.calibration
     return Provenance(
-        model=name,
-        embedder_sha256=model.embedder_sha256,
+        model=model.place,
+        embedder_sha256=model.network.embedder_sha256,
         alignment=model.alignment,
         pairs=pairs,
         protocol=protocol,
@@ -99,12 +97,12 @@ def provenance_of(
         threshold=point.threshold,
         max_fmr=point.max_fmr,
         among=point.among,
-        balanced_threshold=model.threshold,
+        balanced_threshold=model.profile.threshold,
         calibration=None
         if curve is None
         else Calibration(curve.scale, curve.offset, curve.lookalikes),
         prior=prior,
-        identities=model.identities if model.lists_training else None,
+        identities=model.origin.identities if model.origin.lists_training else None,
     )
 
 

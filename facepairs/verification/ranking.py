@@ -169,7 +169,7 @@ def rank_folder(
     found.sort(key=lambda one: (-one.score, one.path))
     if point is None:
         faces = sum(one.faces for one in found)
-        point = gallery_point(verifier.bundle, verifier.operating_point(), faces or 1)
+        point = gallery_point(verifier.model.profile, verifier.operating_point(), faces or 1)
     threshold = point.threshold
     compared = [
         one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)

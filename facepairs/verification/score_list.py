@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.loading import Model, model_name
-from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
+from facepairs.bundles.measured import EQUAL_PRIORS, Calibration, check_prior
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
@@ -113,8 +113,8 @@ def score_list(
         BadData: A row of the list is wrong, or `out` cannot be written.
     """
     check_prior(prior)
-    model = verifier.bundle
-    origin = provenance_of(model, model_name(model), str(pairs), point, prior=prior)
+    model = verifier.model
+    origin = provenance_of(model, str(pairs), point, prior=prior)
     listed = read_list(pairs)
     reader = PhotoReader(model, verifier.scorer, cache, open=photos.read)
     named = [(photos.title(name), name) for name in listed.photos]
@@ -123,7 +123,7 @@ def score_list(
     with scores_file(out, origin) as handle:
         writer = csv.writer(handle)
         writer.writerow((*SIDES, *listed.copied, *RESULT_COLUMNS))
-        results = _result_cells(model, scores, point, prior)
+        results = _result_cells(model.profile.calibration, scores, point, prior)
         writer.writerows(_output_rows(listed, found, results, report))
     return report
 
@@ -171,7 +171,7 @@ def _count(
 ) -> PairsReport:
     """Return what can be counted before the rows are written."""
     records = [one.record for one in found.values() if one.record and not one.error]
-    knows = model.knows([person_name(photo) for photo in listed.photos])
+    knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
     return PairsReport(
         pairs=len(scores),
@@ -210,10 +210,9 @@ def _output_rows(
 
 
 def _result_cells(
-    model: Model, scores: ScoreArray, point: OperatingPoint, prior: float
+    curve: Calibration | None, scores: ScoreArray, point: OperatingPoint, prior: float
 ) -> Iterator[tuple[object, object, object]]:
     """Yield score, probability and same of each row; unknown ones are empty."""
-    curve = model.calibration
     for start in range(0, len(scores), CHUNK_ROWS):
         values = scores[start : start + CHUNK_ROWS].astype(np.float64)
         probability = None if curve is None else curve.probability(values, prior).tolist()

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from facepairs.bundles.loading import Model
-from facepairs.bundles.measured import EQUAL_PRIORS, describe_prior
+from facepairs.bundles.measured import EQUAL_PRIORS, Measured, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.photos.align import AlignedFace
@@ -39,7 +38,7 @@ class Verdict:
     @classmethod
     def of(
         cls,
-        model: Model,
+        profile: Measured,
         score: float,
         point: OperatingPoint,
         prior: float = EQUAL_PRIORS,
@@ -47,7 +46,7 @@ class Verdict:
         right: AlignedFace | None = None,
     ) -> "Verdict":
         """Return what a model's score means: does it reach a threshold, and its probability."""
-        calibration = model.calibration
+        calibration = profile.calibration
         probability = float(calibration.probability(score, prior)) if calibration else None
         same = None if point.threshold is None else score >= point.threshold
         return cls(same, probability, score, point, prior, left, right)

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.loading import (
-    Model,
-    check_threshold,
-    model_name,
-    open_model,
-    open_scorer,
-)
+from facepairs.bundles.loading import open_model
 from facepairs.bundles.measured import EQUAL_PRIORS, check_prior, operating_point
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer
+from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer, open_scorer
 from facepairs.errors import BadData
 from facepairs.photos.align import AlignedFace, align_faces, unaligned_face
 from facepairs.photos.photo import ImageSource
@@ -37,19 +32,20 @@ class Verifier:
         >>> print(verdict.words, verdict.describe_probability(), verdict.point.describe())
 
     Args:
-        bundle: A bundle or an external embedder.
+        model: The model.
         threads: Threads of one call of the network; None for one per core.
 
     Attributes:
-        scorer: The network.
+        model: The model.
+        scorer: Its network.
     """
 
-    def __init__(self, bundle: Model, threads: int | None = None) -> None:
-        self.bundle = bundle
-        self.scorer: Scorer = open_scorer(bundle, threads)
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        self.model = model
+        self.scorer: Scorer = open_scorer(model, threads)
 
     def __repr__(self) -> str:
-        return f"Verifier({model_name(self.bundle)!r}, kind={self.bundle.kind!r})"
+        return f"Verifier({self.model.place!r}, kind={self.model.network.kind!r})"
 
     @classmethod
     def load(cls, path: Path | str | None = None, threads: int | None = None) -> Self:
@@ -62,8 +58,7 @@ class Verifier:
         Raises:
             BadBundle: The model is missing, damaged, or of another schema.
         """
-        # The scorer checks the network against its SHA-256 when it reads it.
-        return cls(open_model(path, verify_files=False), threads)
+        return cls(open_model(path), threads)
 
     def detect(
         self, source: ImageSource, name: str | None = None, every: bool = True
@@ -83,9 +78,9 @@ class Verifier:
             NoFace: No face is found.
             TooSmallFace: The faces have too few pixels.
         """
-        if self.bundle.aligned:
-            return align_faces(source, self.bundle.framing, name, every)
-        return [unaligned_face(source, self.bundle.framing, name)]
+        if self.model.aligned:
+            return align_faces(source, self.model.framing, name, every)
+        return [unaligned_face(source, self.model.framing, name)]
 
     def verify(
         self,
@@ -128,8 +123,8 @@ class Verifier:
     ) -> OperatingPoint:
         """Choose a threshold; arguments and errors as in `verify`."""
         if threshold is not None:
-            check_threshold(self.bundle, threshold)
-        return operating_point(self.bundle, threshold, max_fmr)
+            self.scorer.check_threshold(threshold)
+        return operating_point(self.model.profile, threshold, max_fmr)
 
     def verify_faces(
         self,
@@ -156,8 +151,8 @@ class Verifier:
         if faces:  # with the errors of faces of this size, and turned this far
             side_px = min(face.side_px for face in faces)
             yaw = max(abs(face.yaw) for face in faces)
-            point = point.for_faces(self.bundle.errors, side_px, yaw)
-        return Verdict.of(self.bundle, score, point, prior, left, right)
+            point = point.for_faces(self.model.profile.errors, side_px, yaw)
+        return Verdict.of(self.model.profile, score, point, prior, left, right)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order.
@@ -236,7 +231,7 @@ class Verifier:
         from facepairs.photos.photo_cache import photo_cache  # two photos alone need no SQLite
         from facepairs.verification.photos import PhotoReader
 
-        return PhotoReader(self.bundle, self.scorer, photo_cache(), keep)
+        return PhotoReader(self.model, self.scorer, photo_cache(), keep)
 
     def score_images(
         self,

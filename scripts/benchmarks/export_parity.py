@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.bundles.bundle import FOLDER, Bundle
+from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.measured import operating_point
+from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.training.export import export
@@ -57,14 +58,14 @@ def measure(run: Run, crops: np.ndarray) -> tuple[np.ndarray, float]:
     return np.array(embeddings), 1e3 * statistics.median(times[-TIMED:])
 
 
-def compare(bundle: Bundle, crops: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+def compare(model: Model, crops: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
     """Print a row for every format; the first is the bundle's own network."""
-    network = "included" if bundle.folder == FOLDER else f"`{bundle.model}`"
-    threshold = operating_point(bundle).threshold
+    network = "included" if model.place == DEFAULT else f"`{model.name}`"
+    threshold = operating_point(model.profile).threshold
     expected = None
     for name in FORMATS:
         with tempfile.TemporaryDirectory() as place:
-            record = export(bundle.folder, Path(place) / "out", name)
+            record = export(model.files.folder, Path(place) / "out", name)
             file = Path(place) / "out" / record.file
             runner = onnx_runner if name.startswith("onnx") else litert_runner
             embeddings, took_ms = measure(runner(file, record.output), crops)
@@ -101,7 +102,7 @@ def main() -> None:
         verifier = Verifier.load(name)
         paths = [index.path(int(image)) for image in images]
         crops = np.array([verifier.detect(path, every=False)[0].crop for path in paths])
-        compare(verifier.bundle, crops, left, right)
+        compare(verifier.model, crops, left, right)
 
 
 if __name__ == "__main__":

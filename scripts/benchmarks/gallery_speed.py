@@ -61,7 +61,7 @@ def identify(place: Path, photo: Path) -> None:
     verifier = Verifier.load()
     width = len(verifier.embed([photo])[0])
     store = SqliteStore(place, write=True)
-    store.set_model(identify_model(verifier.bundle, width))
+    store.set_model(identify_model(verifier.model, width))
     for begin in range(0, PEOPLE * PHOTOS_EACH, PART):
         rows = enumerate(unit_rows(begin, PART, width), begin)
         store.put([NewPhoto(f"P{n // PHOTOS_EACH}", sha256(n), row) for n, row in rows], None)

@@ -31,6 +31,7 @@ from PIL import Image
 from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
 from facepairs.bundles.cohort import COHORT, npy_bytes
 from facepairs.bundles.identities import NOBODY, Identities
+from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import ErrorTable, SmallFaces, TurnedFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
@@ -251,7 +252,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         files, parity = make_networks(calibration_crops(index, lists))
         manifest = draft_manifest(parity)
         draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
-        verifier = Verifier(draft)
+        verifier = Verifier(load_bundle(draft))
         everything = np.arange(len(index))
         embeddings = embed_images(verifier, index, everything)
         person = index.person_of.astype(np.int64)

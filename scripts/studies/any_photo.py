@@ -106,7 +106,7 @@ class Pairs:
     def __init__(
         self, person: npt.NDArray[np.integer[Any]], direct: Floats, verifier: Verifier, seed: int
     ) -> None:
-        self._person, self._direct, self._bundle = person, direct, verifier.bundle
+        self._person, self._direct, self._profile = person, direct, verifier.model.profile
         self._people, self._begin = np.unique(person, return_index=True)
         rng = np.random.Generator(np.random.Philox(key=seed))
         count = len(self._people)
@@ -153,9 +153,9 @@ class Pairs:
         self, score: Floats, genuine: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return which pairs are decided correctly, and which confidently and wrongly."""
-        correct = (score >= self._bundle.threshold) == genuine
-        assert self._bundle.calibration is not None
-        probability = self._bundle.calibration.probability(score)
+        correct = (score >= self._profile.threshold) == genuine
+        assert self._profile.calibration is not None
+        probability = self._profile.calibration.probability(score)
         confident = np.where(genuine, probability <= 1 - CONFIDENT, probability >= CONFIDENT)
         return correct, confident
 
@@ -312,8 +312,9 @@ def choose_photos(index: FaceIndex, lists: Path, most: int, seed: int) -> npt.ND
 def open_verifier(path: Path) -> Verifier:
     """Open the bundle; raises BadConfig if it cannot serve here."""
     verifier = Verifier.load(path, threads=1)
-    bundle = verifier.bundle
-    if not bundle.aligned or bundle.calibration is None or bundle.kind != "embedding":
+    model = verifier.model
+    model.check_embeds("the study compares them")
+    if not model.aligned or model.profile.calibration is None:
         raise BadConfig(f"{path}: the study needs a bundle of siamese, trained on aligned faces")
     return verifier
 
@@ -326,7 +327,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     about = {
         "schema": 1,
         "detector": DETECTOR,
-        "network_sha256": verifier.bundle.files[verifier.bundle.network.file].sha256,
+        "network_sha256": verifier.model.network.embedder_sha256,
         "photos": len(photos),
         "changed_photos": min(options.changed, len(photos)),
         "seed": options.seed,

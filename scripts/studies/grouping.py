@@ -137,7 +137,7 @@ def main() -> int:
         part_of[part] = np.isin(person, people)
     measured_on, others = ("Test", "Train") if options.swap else ("Train", "Test")
     train = part_of[measured_on]
-    table = verifier.bundle.errors
+    table = verifier.model.profile.errors
     assert table is not None
     cohort: Cohort
     cohort, heaps_of_people = fit_and_split(embeddings[train], person[train], train[train])

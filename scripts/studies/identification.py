@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.cli.shared.output import ERROR, print_error
 from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
@@ -45,8 +44,7 @@ def measure(data: Path, lists: Path) -> None:
     """Measure the ten sets and print the table."""
     index = FaceIndex.scan(data)
     sets = read_people(lists / "people.txt", index)
-    model = Bundle.open(None)
-    verifier = Verifier(model)
+    verifier = Verifier.load()
     images = np.arange(len(index))
     embeddings = embed_images(verifier, index, images)
     measured, counts = [], []
@@ -54,7 +52,7 @@ def measure(data: Path, lists: Path) -> None:
         inside = np.isin(index.person_of, people)
         person = index.person_of[inside].astype(np.int64)
         figures = identification_figures(
-            model,
+            verifier.model.profile,
             embeddings[inside],
             person,
             split_people(person),

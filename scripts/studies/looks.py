@@ -115,7 +115,7 @@ class Study:
         truth = picture.place(marks)
         row = self._row(number, kind, picture)
         if "scene" in kind:
-            spec = self.verifier.bundle.framing
+            spec = self.verifier.model.framing
             crop = warp(Image.fromarray(picture.image), fit_crop(truth, spec), spec.crop_px)
             row.by_truth = self._embed(crop)
         try:

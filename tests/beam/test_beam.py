@@ -116,7 +116,7 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     pairs = tmp_path / "pairs.csv"
     rows = [f"{a},{b}\n" for a in names for b in (*names[::3], "none.png")]
     pairs.write_text("left,right\n" + "".join(rows) + "malformed\n")
-    point = operating_point(verifier.bundle)
+    point = operating_point(verifier.model.profile)
     outs = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv", "d.csv")]
     ways = ((photos, None), (photos, DIRECT), (remote, None), (remote, DIRECT))
     reports = [
@@ -151,7 +151,7 @@ def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, mes
 
     pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
     with pytest.raises(BadData, match=message), showing(progress=fail):
-        score_list_at(verifier, pairs, out, operating_point(verifier.bundle), remote)
+        score_list_at(verifier, pairs, out, operating_point(verifier.model.profile), remote)
 
 
 @pytest.mark.slow

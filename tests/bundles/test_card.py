@@ -9,11 +9,11 @@ from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.bundles.writer import model_card
 
 
-def card_of(measured=None, **changes):
+def card_of(profile=None, **changes):
     entry = {"bytes": 1, "sha256": ""}
     files = {"schema": 4, "files": {NETWORK: entry, IDENTITIES: entry}}
     manifest = parse_manifest(manifest_of("pair", **changes) | files)
-    return model_card(manifest, measured or measured_of())
+    return model_card(manifest, profile or measured_of())
 
 
 def test_a_sparse_manifest_gives_a_card():

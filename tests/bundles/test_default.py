@@ -33,7 +33,7 @@ def test_info_shows_the_default_threshold_first_and_the_others_rising():
     first, *others = [float(words[words.index("score") + 1].rstrip(":")) for words in shown]
     assert first == pytest.approx(Verifier.load().operating_point().threshold, abs=1e-4)
     assert others == sorted(others)
-    assert len(others) == len(Verifier.load().bundle.thresholds)
+    assert len(others) == len(Verifier.load().model.profile.thresholds)
 
 
 def test_a_run_without_a_bundle_yet_is_named(run):

@@ -15,7 +15,7 @@ from processes.command_line import in_process
 from tiny.bundles import embedding_network, onnx_model, tiny_bundle
 from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
-from facepairs.bundles.embedder import ExternalEmbedder
+from facepairs.bundles.embedder import Embedder
 from facepairs.errors import BadBundle, BadData
 from facepairs.photos.align import align_faces
 from facepairs.photos.crop import CropSpec, load_crop
@@ -72,8 +72,8 @@ def test_the_network_gets_what_the_toml_describes(tmp_path, photos, changes):
 def test_the_crop_is_a_share_of_the_shorter_side(tmp_path, photos):
     verifier = Verifier.load(embedder(tmp_path / "a", crop=0.625))
     assert verifier.detect(photos[0])[0].crop.shape == (SIZE, SIZE, 3)
-    assert verifier.bundle.framing.side_px(80, 64) == 40
-    whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).bundle.framing
+    assert verifier.model.framing.side_px(80, 64) == 40
+    whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).model.framing
     assert whole.side_px(80, 64) == 64
     assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
 
@@ -93,10 +93,10 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
     model = embedder(tmp_path / "external") if described else bundle.folder
     verifier = Verifier.load(model, threads=1)
     taken = pickle.dumps(verifier)
-    wanted, network = verifier.embed(photos), verifier.bundle.embedder_sha256
+    wanted, network = verifier.embed(photos), verifier.model.network.embedder_sha256
     shutil.rmtree(tmp_path / "bundle")
     shutil.rmtree(tmp_path / "external", ignore_errors=True)
-    assert verifier.bundle.embedder_sha256 == network  # the file is read once
+    assert verifier.model.network.embedder_sha256 == network  # the file is read once
     assert np.array_equal(pickle.loads(taken).embed(photos), wanted)
 
 
@@ -144,7 +144,7 @@ def test_keys_that_break_lines_are_escaped(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text('"\\u001c\\n\\u001b[2J" = 1\n')
     with pytest.raises(BadBundle) as caught:
-        ExternalEmbedder.open(path)
+        Embedder.open(path)
     assert str(caught.value).isprintable()
 
 
@@ -165,9 +165,9 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
         Verifier.load(linked)
     linked.write_text("= no toml")
     with pytest.raises(BadBundle):
-        ExternalEmbedder.open(linked)
+        Embedder.open(linked)
     with pytest.raises(BadBundle):
-        ExternalEmbedder.open(tmp_path / "none.toml")
+        Embedder.open(tmp_path / "none.toml")
 
 
 def looks_at(points, size_px):
@@ -227,7 +227,7 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     )
     verifier = Verifier.load(toml)
     (found,) = verifier.detect(photo, every=False)
-    template = np.array(verifier.bundle.framing.points)
+    template = np.array(verifier.model.framing.points)
     # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
     rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
     (a, b, c, d), *_ = np.linalg.lstsq(np.array(rows), template.ravel(), rcond=None)
@@ -274,17 +274,18 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
 
 @pytest.mark.parametrize("name", ["sface", "auraface", "w600k-mbf", "w600k-r50"])
 def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
-    ready = Path(__file__).parents[3] / "docs" / "how-to" / "embedders" / f"{name}.toml"
-    model = ExternalEmbedder.open(ready)
-    assert (model.model, model.size_px, model.align) == (name, 112, "arcface-112")
-    assert model.sha256
-    assert model.licence
-    assert model.training_data
+    ready = Path(__file__).parents[2] / "docs" / "how-to" / "embedders" / f"{name}.toml"
+    model = Embedder.open(ready)
+    toml = model.toml
+    assert (model.name, toml.size_px, toml.align) == (name, 112, "arcface-112")
+    assert toml.sha256
+    assert toml.licence
+    assert toml.training_data
     with pytest.raises(BadBundle):
         model.read_network()
-    text = ready.read_text(encoding="utf-8").replace(model.sha256, "0" * 64)
+    text = ready.read_text(encoding="utf-8").replace(toml.sha256, "0" * 64)
     (tmp_path / "x.toml").write_text(text)
-    (tmp_path / model.file).write_bytes(b"another network")
+    (tmp_path / toml.file).write_bytes(b"another network")
     with pytest.raises(BadBundle):
         Verifier.load(tmp_path / "x.toml")
 

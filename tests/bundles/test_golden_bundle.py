@@ -22,7 +22,7 @@ SCORES = json.loads((GOLDEN / "scores.json").read_text())
 @pytest.mark.parametrize("kind", ["pair", "embedding"])
 def test_a_golden_bundle_gives_the_same_verdicts(kind):
     verifier = Verifier.load(GOLDEN / kind)
-    verifier.bundle.check_all()
+    verifier.model.files.check_all()
     for other, wanted in SCORES[kind].items():
         verdict = verifier.verify(GOLDEN / "one.jpg", GOLDEN / f"{other}.jpg")
         assert verdict.score == pytest.approx(wanted["score"], abs=1e-4)

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.measured import gallery_point, operating_point
+from facepairs.bundles.measured import (
+    Calibration,
+    Measured,
+    gallery_point,
+    operating_point,
+)
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.errors import BadBundle, BadConfig
 
@@ -38,37 +43,34 @@ TABLE = ErrorTable(
 )
 
 
-class Model:
-    threshold = 0.5
-    promise = None
-    errors = None
-    own_errors = None
-
-    def __init__(self, *rows, errors=None, promise=None):
-        self.thresholds = tuple(msgspec.convert(row, OperatingPoint) for row in rows)
-        self.errors, self.promise = errors, promise
+def profile_of(*rows, errors=None, promise=None):
+    """A profile whose balanced threshold is .5."""
+    thresholds = tuple(msgspec.convert(row, OperatingPoint) for row in rows)
+    return Measured(
+        calibration=Calibration(1.0, -0.5), thresholds=thresholds, errors=errors, promise=promise
+    )
 
 
 def test_without_a_promise_the_balanced_threshold_decides():
-    assert operating_point(Model()) == OperatingPoint(0.5, "balanced")
-    assert operating_point(Model(), threshold=0.0) == OperatingPoint(0.0, "threshold")
-    assert "no measured errors" in operating_point(Model()).describe()
-    values = operating_point(Model()).to_json()
+    assert operating_point(profile_of()) == OperatingPoint(0.5, "balanced")
+    assert operating_point(profile_of(), threshold=0.0) == OperatingPoint(0.0, "threshold")
+    assert "no measured errors" in operating_point(profile_of()).describe()
+    values = operating_point(profile_of()).to_json()
     assert values == {"name": "balanced", "threshold": 0.5}
 
 
 def test_a_promise_decides_unless_something_else_is_asked_for():
-    model = Model(FULL, errors=TABLE, promise=0.01)
-    assert (operating_point(model).threshold, operating_point(model).name) == (0.25, "fmr-0.01")
-    assert operating_point(model, balanced=True).threshold == 0.5
-    assert operating_point(model, threshold=0.7).name == "threshold"
+    profile = profile_of(FULL, errors=TABLE, promise=0.01)
+    assert (operating_point(profile).threshold, operating_point(profile).name) == (0.25, "fmr-0.01")
+    assert operating_point(profile, balanced=True).threshold == 0.5
+    assert operating_point(profile, threshold=0.7).name == "threshold"
     with pytest.raises(BadConfig):
-        operating_point(model, balanced=True, max_fmr=0.01)
+        operating_point(profile, balanced=True, max_fmr=0.01)
 
 
 def test_every_threshold_has_its_measured_errors():
-    model = Model(FULL, errors=TABLE)
-    point = operating_point(model, max_fmr=0.01)
+    profile = profile_of(FULL, errors=TABLE)
+    point = operating_point(profile, max_fmr=0.01)
     assert point.errors == TABLE.at(0.25)
     assert point.describe() == (
         "1 in 100 strangers would pass, 1 in 130 of those who look alike (at most 1 in 50); "
@@ -77,8 +79,8 @@ def test_every_threshold_has_its_measured_errors():
     errors = msgspec.json.decode(msgspec.json.encode(point.to_json()))["errors"]
     assert errors["fmr"] == {"value": 0.01, "interval": [0.005, 0.02], "of": 3000}
     assert (errors["fnmr"]["value"], errors["measured_on"]) == (0.1, "forty people")
-    assert operating_point(model, threshold=-9.0).errors.fmr.value == 1
-    assert operating_point(model, threshold=9.0).errors.fnmr.value == 1
+    assert operating_point(profile, threshold=-9.0).errors.fmr.value == 1
+    assert operating_point(profile, threshold=9.0).errors.fnmr.value == 1
 
 
 def test_between_two_thresholds_rates_and_their_intervals_are_interpolated():
@@ -123,13 +125,13 @@ def test_no_threshold_has_a_rate_beside_its_interval_or_its_neighbours(threshold
 
 
 def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
-    model = Model(FULL, errors=TABLE)
-    point = operating_point(model, threshold=0.15)
-    assert gallery_point(model, point, 5) is point
-    assert gallery_point(model, point, 100).threshold == 0.25
-    assert gallery_point(model, point, 100).errors.fmr.value * 100 <= 1
-    assert gallery_point(model, point, 10**6).threshold == 0.9
-    assert gallery_point(Model(FULL), point, 10**6) is point
+    profile = profile_of(FULL, errors=TABLE)
+    point = operating_point(profile, threshold=0.15)
+    assert gallery_point(profile, point, 5) is point
+    assert gallery_point(profile, point, 100).threshold == 0.25
+    assert gallery_point(profile, point, 100).errors.fmr.value * 100 <= 1
+    assert gallery_point(profile, point, 10**6).threshold == 0.9
+    assert gallery_point(profile_of(FULL), point, 10**6) is point
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_rates_are_said_in_words(rate, words):
 )
 def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
     with pytest.raises(BadConfig) as caught:
-        operating_point(Model(*thresholds), **given)
+        operating_point(profile_of(*thresholds), **given)
     assert set(given) <= set(caught.value.arguments)
 
 
@@ -187,7 +189,7 @@ def test_errors_that_do_not_fit_together_are_refused(change):
 
 
 def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
-    point = operating_point(Bundle.open(None, verify_files=False))
+    point = operating_point(Bundle.open(None, verify_files=False).profile)
     assert (point.max_fmr, point.among) == (0.01, "look-alikes")
     assert point.errors.lookalike_fmr.value == pytest.approx(0.01, abs=0.0005)
     assert point.errors.fmr.value < 0.003
@@ -196,12 +198,12 @@ def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
 
 
 def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
-    model = Bundle.open(None, verify_files=False)
-    point = operating_point(model)
-    below = [row.below_px for row in model.errors.small_faces]
+    profile = Bundle.open(None, verify_files=False).profile
+    point = operating_point(profile)
+    below = [row.below_px for row in profile.errors.small_faces]
     assert below == [36, 60]
     sides = (120.0, 60.0, 59.9, 36.0, 35.9)
-    large, same, small, still, smallest = (point.for_faces(model.errors, px) for px in sides)
+    large, same, small, still, smallest = (point.for_faces(profile.errors, px) for px in sides)
     assert large == same == point
     assert small == still
     missed = [one.errors.fnmr.value for one in (large, small, smallest)]
@@ -211,12 +213,12 @@ def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
 
 
 def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():
-    model = Bundle.open(None, verify_files=False)
-    point = operating_point(model)
-    assert [row.above_yaw for row in model.errors.turned_faces] == [0.36, 0.24]
+    profile = Bundle.open(None, verify_files=False).profile
+    point = operating_point(profile)
+    assert [row.above_yaw for row in profile.errors.turned_faces] == [0.36, 0.24]
     yaws = (0.0, -0.239, 0.24, -0.359, 0.36, -0.9)
     front, nearly, turned, same, most, still = (
-        point.for_faces(model.errors, 120.0, yaw) for yaw in yaws
+        point.for_faces(profile.errors, 120.0, yaw) for yaw in yaws
     )
     assert front == nearly == point
     assert turned == same
@@ -225,7 +227,7 @@ def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():
     assert missed == sorted(set(missed))
     assert "nose" in most.errors.measured_on
     # of a face that is small and turned, what misses more
-    both = point.for_faces(model.errors, 59.9, 0.3).errors
-    tables = (model.errors.small_faces[1], model.errors.turned_faces[1])
+    both = point.for_faces(profile.errors, 59.9, 0.3).errors
+    tables = (profile.errors.small_faces[1], profile.errors.turned_faces[1])
     small, turned = (row.errors.at(point.threshold) for row in tables)
     assert both == max(small, turned, key=lambda one: one.fnmr.value)

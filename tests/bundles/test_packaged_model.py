@@ -63,7 +63,7 @@ def test_a_mirrored_photo_of_lfw_changes_the_probability_little(verifier, lfw):
 
 def test_its_result_follows_from_the_published_scores():
     summary = measure_scores(ScoreSource("scores", str(SCORES), "included")).summary
-    published = Bundle.open(FOLDER).view2
+    published = Bundle.open(FOLDER).manifest.view2
     assert published is not None
     assert published.accuracy == pytest.approx(summary.lfw_accuracy.value, abs=0.0005)
     assert published.accuracy >= 0.9925
@@ -73,9 +73,9 @@ def test_its_result_follows_from_the_published_scores():
 def test_its_errors_are_those_of_the_published_scores():
     with open(SCORES, newline="") as handle:
         rows = [(float(row["score"]), row["genuine"] == "1") for row in csv.DictReader(handle)]
-    bundle = Bundle.open(FOLDER)
-    for threshold in (bundle.threshold, *(row.threshold for row in bundle.thresholds)):
-        expected = bundle.errors.at(threshold)
+    profile = Bundle.open(FOLDER).profile
+    for threshold in (profile.threshold, *(row.threshold for row in profile.thresholds)):
+        expected = profile.errors.at(threshold)
         passed = sum(score >= threshold for score, genuine in rows if not genuine)
         missed = sum(score < threshold for score, genuine in rows if genuine)
         for rate, count in ((expected.fnmr, missed), (expected.fmr, passed)):
@@ -85,6 +85,6 @@ def test_its_errors_are_those_of_the_published_scores():
 
 
 def test_its_probability_is_calibrated():
-    ece = Bundle.open(FOLDER).calibration.ece
+    ece = Bundle.open(FOLDER).profile.calibration.ece
     assert ece is not None
     assert ece <= 0.03

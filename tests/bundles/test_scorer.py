@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny.bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
 
-from facepairs.bundles.scorer import BundleScorer, pair_scores
+from facepairs.bundles.loading import load_bundle
+from facepairs.bundles.scorer import open_scorer, pair_scores
 from facepairs.errors import BadBundle, BadData
 
 
@@ -12,11 +13,13 @@ def crops(count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (count, CROP_PX, CROP_PX, 3), np.uint8)
 
 
+def scorer_of(bundle):
+    return open_scorer(load_bundle(bundle), threads=1)
+
+
 @pytest.fixture(scope="module", params=["pair", "embedding"])
 def scorer(request, tmp_path_factory):
-    return BundleScorer(
-        tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param), threads=1
-    )
+    return scorer_of(tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param))
 
 
 @settings(max_examples=30, deadline=None)
@@ -33,13 +36,13 @@ def test_a_pair_network_returns_its_own_scores(make_bundle):
     left, right = crops(5), crops(5, 1)
     expected = -np.abs(left.astype(float) - right).mean(axis=(1, 2, 3)) / 255
     for column in (False, True):
-        scorer = BundleScorer(make_bundle("pair", pair_network(column)))
+        scorer = scorer_of(make_bundle("pair", pair_network(column)))
         assert np.allclose(scorer.score_pairs(left, right), expected, atol=1e-6)
         assert scorer.score_pairs(left, left).tolist() == [0] * 5
 
 
 def test_an_embedding_network_scores_by_the_cosine(make_bundle):
-    scorer = BundleScorer(make_bundle("embedding"))
+    scorer = scorer_of(make_bundle("embedding"))
     left, right = crops(5), crops(5, 1)
     rows = scorer.embed(left)
     assert rows.dtype == np.float32
@@ -83,7 +86,7 @@ def test_crops_of_another_shape_or_type_are_refused(scorer):
 def test_networks_that_onnx_runtime_rejects_are_refused(make_bundle, capfd):
     for network in (b"", b"no network", pair_network()[:100]):
         with pytest.raises(BadBundle) as caught:
-            BundleScorer(make_bundle("pair", network))
+            scorer_of(make_bundle("pair", network))
         assert "\n" not in str(caught.value)
     assert capfd.readouterr().err == ""
 
@@ -115,17 +118,17 @@ FRAME = [CROP_PX, CROP_PX, 3]
 )
 def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network):
     with pytest.raises(BadBundle):
-        BundleScorer(make_bundle("embedding", network())).embed(crops(2))
+        scorer_of(make_bundle("embedding", network())).embed(crops(2))
 
 
 def test_outputs_of_another_shape_are_refused(make_bundle):
     flat = one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]})
     with pytest.raises(BadBundle):
-        BundleScorer(make_bundle("embedding", flat)).embed(crops(2))
+        scorer_of(make_bundle("embedding", flat)).embed(crops(2))
     with pytest.raises(BadBundle):
-        BundleScorer(make_bundle("embedding", embedding_network(normalised=False))).embed(crops(2))
+        scorer_of(make_bundle("embedding", embedding_network(normalised=False))).embed(crops(2))
     with pytest.raises(BadBundle):
-        BundleScorer(make_bundle("pair", pair_network(negative_log=True))).score_pairs(
+        scorer_of(make_bundle("pair", pair_network(negative_log=True))).score_pairs(
             crops(2), crops(2)
         )
 
@@ -154,7 +157,7 @@ def test_external_tensors_are_never_read(make_bundle, tmp_path, monkeypatch):
         for place in (tmp_path / "w.bin", bundle.folder / "w.bin"):
             weights.tofile(place)
         with pytest.raises(BadBundle):
-            BundleScorer(bundle)
+            scorer_of(bundle)
         (bundle.folder / "w.bin").unlink()
 
 
@@ -162,4 +165,4 @@ def test_external_tensors_in_an_unusual_encoding_are_found(make_bundle):
     # Protobuf readers take an overlong length too: 8 as 0x88 0x00.
     network = external_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
     with pytest.raises(BadBundle):
-        BundleScorer(make_bundle("embedding", network))
+        scorer_of(make_bundle("embedding", network))

@@ -61,7 +61,8 @@ def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
         ctrl_c.press_after(patch, 5)  # in the second epoch
         check_stopped(out, in_process(*words, check=130).stderr)
     resumed = in_process("train", faces, "--out", out, "--resume", "--json", check=0)
-    assert json.loads(resumed.stdout)["threshold"] == Bundle.open(difference_run.bundle).threshold
+    wanted = Bundle.open(difference_run.bundle).profile.threshold
+    assert json.loads(resumed.stdout)["threshold"] == wanted
     assert saved_arrays(out) == saved_arrays(difference_run.folder)
     assert (out / "bundle" / "manifest.json").is_file()
 

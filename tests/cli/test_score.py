@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from processes.command_line import in_process
 
-from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.loading import open_model
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
@@ -75,14 +75,14 @@ def test_people_of_the_training_are_named_and_pairs_with_them_counted(
 
 def test_the_scores_say_where_they_come_from(words, cosine_bundle, tmp_path):
     in_process(*words, "--prior", 0.1, "--max-fmr", 0.01)
-    origin, opened = read_provenance(tmp_path / "out.csv"), Bundle.open(cosine_bundle)
+    origin, opened = read_provenance(tmp_path / "out.csv"), open_model(cosine_bundle)
     assert (origin.model, origin.pairs) == (str(cosine_bundle), str(tmp_path / "pairs.csv"))
     assert (origin.threshold, origin.operating_point, origin.max_fmr) == (0.75, "fmr-0.01", 0.01)
     assert origin.prior == 0.1
-    assert origin.identities == opened.identities
-    assert origin.embedder_sha256 == opened.embedder_sha256
+    assert origin.identities == opened.origin.identities
+    assert origin.embedder_sha256 == opened.network.embedder_sha256
     row = rows_of(tmp_path / "out.csv")[0]
-    probability = opened.calibration.probability(float(row["score"]), prior=0.1)
+    probability = opened.profile.calibration.probability(float(row["score"]), prior=0.1)
     assert float(row["probability"]) == pytest.approx(probability)
     in_process(*words[:-1], "default")
     assert read_provenance(tmp_path / "out.csv").model == "default"

@@ -64,7 +64,7 @@ def test_lists_of_pairs(photos, verifier, tmp_path, name):
     pairs = read_pairs_csv(path, FaceIndex.scan(photos))
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"
-    point = operating_point(verifier.bundle)
+    point = operating_point(verifier.model.profile)
     report = score_list(verifier, path, out, point, local_photos(path, photos))
     assert (report.pairs, report.failed) == (1, 0)
     scores = read_scores(out)

@@ -13,6 +13,7 @@ from tiny.bundles import error_table, tiny_bundle
 from facepairs.bundles.bundle import MODEL, NETWORK
 from facepairs.bundles.cohort import COHORT, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
+from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.measured import operating_point
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.minimums import (
@@ -47,32 +48,34 @@ def some_of(faces, folder, people, photos=4):
 
 def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     result = calibrate(bundle.folder, faces, tmp_path / "out")
-    new = result.bundle
-    new.check_all()
+    new = result.model
+    new.files.check_all()
     for name in (NETWORK, MODEL):
-        assert new.read(name) == bundle.read(name)
-    assert (new.raw["framing"], new.raw["network"]) == (
+        assert new.files.read(name) == bundle.read(name)
+    assert (new.files.raw["framing"], new.files.raw["network"]) == (
         bundle.raw["framing"],
         bundle.raw["network"],
     )
-    assert new.raw["training"] == bundle.raw["training"]
-    assert (new.errors.genuine_pairs, new.errors.impostor_pairs) == (24 * 6, 3000)
-    assert new.threshold == pytest.approx(new.calibration.threshold)
-    assert new.threshold != bundle.threshold
-    assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
-    assert [entry.max_fmr for entry in new.thresholds] == [0.1, 0.01, 0.001]
-    assert new.raw["calibrated"]["people"] == 24
+    assert new.files.raw["training"] == bundle.raw["training"]
+    assert (new.profile.errors.genuine_pairs, new.profile.errors.impostor_pairs) == (24 * 6, 3000)
+    assert new.profile.threshold == pytest.approx(new.profile.calibration.threshold)
+    assert new.profile.threshold != bundle.profile.threshold
+    assert new.profile.calibration.probability(new.profile.threshold) == pytest.approx(0.5)
+    assert [entry.max_fmr for entry in new.profile.thresholds] == [0.1, 0.01, 0.001]
+    assert new.files.raw["calibrated"]["people"] == 24
     with pytest.raises(NotEnough):
         choose_pairs([new], faces)
-    assert result.former.threshold == bundle.threshold
+    assert result.former.threshold == bundle.profile.threshold
     assert not result.kept_former
-    assert new.errors.measured_on == f"24 people of {faces.name}/"
-    assert new.errors.people == 24
+    assert new.profile.errors.measured_on == f"24 people of {faces.name}/"
+    assert new.profile.errors.people == 24
     assert json.loads(json.dumps(result.to_json()))["operating_point"]["errors"]["fmr"]
     photos = sorted(next(faces.iterdir()).iterdir())
-    before, after = (Verifier(b).verify(photos[0], photos[1]) for b in (bundle, new))
+    models = load_bundle(bundle), new
+    before, after = (Verifier(model).verify(photos[0], photos[1]) for model in models)
     assert after.score == before.score
-    assert "Calibrated on 24 people" in (new.folder / "MODEL_CARD.md").read_text(encoding="utf-8")
+    card = (new.files.folder / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "Calibrated on 24 people" in card
 
 
 def test_a_cohort_stays_and_grouping_is_measured_with_it(faces, tmp_path):
@@ -84,23 +87,23 @@ def test_a_cohort_stays_and_grouping_is_measured_with_it(faces, tmp_path):
     few = some_of(faces, tmp_path / "few", people=8)
     grouping = []
     for bundle in (plain, with_cohort):
-        new = calibrate(bundle.folder, few, tmp_path / f"new-{bundle.folder.name}").bundle
+        new = calibrate(bundle.folder, few, tmp_path / f"new-{bundle.folder.name}").model
         assert np.array_equal(new.cohort, bundle.cohort)
-        grouping.append(new.errors.grouping.linked)
+        grouping.append(new.profile.errors.grouping.linked)
     assert grouping[0] != grouping[1]
 
 
 def test_people_known_to_the_old_bundle_stay_known(bundle, faces, tmp_path):
-    new = calibrate(bundle.folder, faces, tmp_path / "out").bundle
+    new = calibrate(bundle.folder, faces, tmp_path / "out").model
     people = [p.name for p in faces.iterdir()]
-    assert new.knows(["Ann", "Bé", "Cyd", *people]).all()
-    assert new.trained_on(["Ann", "Bé", "Cyd", *people]).sum() == 2
-    assert len(new.identities.calibration) == 1 + len(people)
-    again = calibrate(new.folder, faces, tmp_path / "again")
+    assert new.origin.identities.knows(["Ann", "Bé", "Cyd", *people]).all()
+    assert new.origin.identities.trained_with(["Ann", "Bé", "Cyd", *people]).sum() == 2
+    assert len(new.origin.identities.calibration) == 1 + len(people)
+    again = calibrate(new.files.folder, faces, tmp_path / "again")
     assert again.kept_former  # nothing is gained by the people who chose the thresholds
     assert again.former.errors == again.operating_point.errors
-    assert again.bundle.identities == new.identities
-    assert again.bundle.measured == new.measured
+    assert again.model.origin.identities == new.origin.identities
+    assert again.model.profile == new.profile
 
 
 def test_pairs_per_person_are_limited():
@@ -123,18 +126,18 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
     )
     result = calibrate(bundle.folder, faces, tmp_path / "out")
     assert (result.people, result.people_left_out) == (14, 10)
-    assert result.bundle.identities.training == {identity_hash(name) for name in names[:10]}
+    assert result.model.origin.identities.training == {identity_hash(name) for name in names[:10]}
     everybody = rewrite_bundle(bundle, tmp_path / "all", {}, Identities.of(names, []))
     with pytest.raises(NotEnough):
         calibrate(everybody.folder, faces, tmp_path / "none")
 
 
 def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
-    first = calibrate(bundle.folder, faces, tmp_path / "first").bundle
-    result = calibrate(first.folder, faces, tmp_path / "second")
+    first = calibrate(bundle.folder, faces, tmp_path / "first").model
+    result = calibrate(first.files.folder, faces, tmp_path / "second")
     assert result.kept_former
-    assert result.bundle.calibration == first.calibration
-    assert result.bundle.errors == first.errors
+    assert result.model.profile.calibration == first.profile.calibration
+    assert result.model.profile.errors == first.profile.errors
     assert 0 < result.ece < 0.5  # of the one that is kept
 
 
@@ -142,12 +145,12 @@ def test_a_bundle_that_never_grouped_gets_errors_of_groups_though_it_keeps_the_o
     faces, tmp_path, monkeypatch
 ):
     trained = tiny_bundle(tmp_path / "trained", kind="embedding", errors=error_table())
-    assert trained.errors.grouping is None
+    assert trained.profile.errors.grouping is None
     monkeypatch.setattr("facepairs.evaluation.calibrate.is_no_better", lambda *_: True)
     made = calibrate(trained.folder, faces, tmp_path / "mine")
     assert made.kept_former
-    assert made.bundle.errors == trained.errors
-    grouping = made.bundle.own_errors.grouping
+    assert made.model.profile.errors == trained.profile.errors
+    grouping = made.model.profile.own_errors.grouping
     assert 0 < grouping.people_pairs <= made.people * (made.people - 1) / 2
     assert len(grouping.cuts) == len(grouping.linked) > 1
 
@@ -157,18 +160,18 @@ def test_figures_that_are_kept_are_not_mixed_with_new_ones(faces, tmp_path, monk
     first = calibrate(plain.folder, some_of(faces, tmp_path / "few", people=12), tmp_path / "first")
     assert not first.kept_former
     monkeypatch.setattr("facepairs.evaluation.calibrate.is_no_better", lambda *_: True)
-    second = calibrate(first.bundle.folder, faces, tmp_path / "second")
+    second = calibrate(first.model.files.folder, faces, tmp_path / "second")
     assert second.kept_former
-    former = first.bundle.measured
-    own = second.bundle.own_errors
-    assert second.bundle.measured == msgspec.structs.replace(former, own_errors=own)
+    former = first.model.profile
+    own = second.model.profile.own_errors
+    assert second.model.profile == msgspec.structs.replace(former, own_errors=own)
     assert (own.people, own.measured_on) == (24, f"24 people of {faces.name}/")
     assert (own.genuine_pairs, own.impostor_pairs) == (24 * 6, 24 * 23 // 2 * 16)
     # every verdict tells both, whatever threshold decides
     photos = sorted(next(faces.iterdir()).iterdir())
     for chosen in ({}, {"threshold": 0.5}, {"max_fmr": 0.1}):
-        point = Verifier(second.bundle).verify(*photos[:2], **chosen).point
-        assert point.errors == first.bundle.errors.at(point.threshold)
+        point = Verifier(second.model).verify(*photos[:2], **chosen).point
+        assert point.errors == first.model.profile.errors.at(point.threshold)
         assert point.own_errors == own.at(point.threshold)
         assert point.lines()[-2].startswith("on your 24 people: ")
         assert point.to_json()["own_errors"]["people"] == 24
@@ -180,12 +183,12 @@ def test_own_errors_go_with_the_thresholds_of_a_new_calibration(faces, tmp_path,
     judge = "facepairs.evaluation.calibrate.is_no_better"
     monkeypatch.setattr(judge, lambda *_: True)
     first = calibrate(
-        calibrate(plain.folder, faces, tmp_path / "a").bundle.folder, few, tmp_path / "b"
+        calibrate(plain.folder, faces, tmp_path / "a").model.files.folder, few, tmp_path / "b"
     )
-    assert first.bundle.own_errors.people == 8
+    assert first.model.profile.own_errors.people == 8
     monkeypatch.setattr(judge, lambda *_: False)
-    second = calibrate(first.bundle.folder, faces, tmp_path / "c")
-    assert (second.bundle.own_errors, second.bundle.errors.people) == (None, 24)
+    second = calibrate(first.model.files.folder, faces, tmp_path / "c")
+    assert (second.model.profile.own_errors, second.model.profile.errors.people) == (None, 24)
 
 
 def test_the_included_model_s_name_is_no_folder_to_write(bundle, faces):
@@ -220,7 +223,7 @@ def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
     result = calibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
     assert result.photos_left_out == 1
     assert result.genuine_pairs == 21
-    assert result.bundle.alignment == "landmarks-5"
+    assert result.model.alignment == "landmarks-5"
     (blank.parent / blank.with_name("second.jpg").name).write_bytes(b"")
     with pytest.raises(BadImage, match=r"second\.jpg"):
         calibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")
@@ -261,9 +264,9 @@ def test_the_former_point_is_the_one_of_the_same_name(bundle, faces, tmp_path):
     few = some_of(faces, tmp_path / "few", people=8)
     name = calibrate(bundle.folder, few, tmp_path / "few-people").operating_point.name
     other = 0.1 if name == "balanced" else None
-    measured = msgspec.structs.replace(bundle.measured, promise=other)
-    former = rewrite_bundle(bundle, tmp_path / "former", {}, measured=measured)
-    assert operating_point(former).name != name
+    profile = msgspec.structs.replace(bundle.profile, promise=other)
+    former = rewrite_bundle(bundle, tmp_path / "former", {}, profile=profile)
+    assert operating_point(former.profile).name != name
     result = calibrate(former.folder, few, tmp_path / "again")
     assert not result.kept_former
     assert (result.former.name, result.operating_point.name) == (name, name)

@@ -8,6 +8,7 @@ import pytest
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
+from facepairs.bundles.measured import Measured
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import NotEnough
 from facepairs.evaluation.identification import (
@@ -18,12 +19,7 @@ from facepairs.evaluation.identification import (
 )
 from facepairs.evaluation.metrics.arrays import Ints
 
-
-class Model:
-    threshold, thresholds, operating_point, own_errors = None, (), None, None
-
-    def __init__(self, with_errors: bool = True) -> None:
-        self.errors = error_table() if with_errors else None  # FMR .4 at 0, .01 at .5, 0 at 1
+PROFILE = Measured(errors=error_table())  # FMR .4 at 0, .01 at .5, 0 at 1
 
 
 def people(counts: list[int]) -> Ints:
@@ -62,7 +58,7 @@ def test_half_of_the_people_with_several_photos_are_known() -> None:
 def test_figures_agree_with_a_slower_way(noise: float) -> None:
     person = people([1] * 20 + [2, 3, 5, 8] * 12)
     rows, split = embed(person, noise), split_people(person)
-    figures = identification_figures(Model(), rows, person, split, dot)
+    figures = identification_figures(PROFILE, rows, person, split, dot)
     enrolled: dict[int, list[int]] = {}
     for place in split.enrolled.tolist():
         enrolled.setdefault(int(person[place]), []).append(place)
@@ -107,14 +103,14 @@ def test_figures_agree_with_a_slower_way(noise: float) -> None:
 def test_what_the_data_do_not_support_has_a_reason() -> None:
     person = people([2] * 20)
     split = split_people(person)
-    figures = identification_figures(Model(), embed(person, 0.1), person, split, dot)
+    figures = identification_figures(PROFILE, embed(person, 0.1), person, split, dot)
     reasons = [point.reason for point in figures.points]
     assert reasons[0] == "needs 300 strangers, there are 10"
     assert reasons[1] == "needs 30 strangers, there are 10"
     assert reasons[3] == ""
     assert figures.cmc[1].value == 1
     assert figures.cmc[1].interval[0] == pytest.approx(0.692, abs=1e-3)  # of ten people
-    figures = identification_figures(Model(False), embed(person, 0.1), person, split, dot)
+    figures = identification_figures(Measured(), embed(person, 0.1), person, split, dot)
     assert figures.points[3].reason == "the model brings no measured errors"
 
 

@@ -140,7 +140,7 @@ def test_a_person_has_the_score_of_the_most_similar_photo(gallery, verifier, pho
 def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
     table = error_table()  # FMR .4 at 0, .01 at .5, .001 at .75
     for photos, fpir, threshold in ((1, 0.4, 0), (1, 0.01, 0.5), (10, 0.1, 0.5), (10, 0.01, 0.75)):
-        point = identification_point(verifier.bundle, fpir, photos)
+        point = identification_point(verifier.model.profile, fpir, photos)
         assert (point.threshold, point.errors.measured_on) == (threshold, table.measured_on)
     found = gallery.identify(picture(1), max_fpir=0.15)
     assert (found.point.threshold, found.max_fpir) == (0.5, 0.15)
@@ -151,11 +151,11 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
 
 def test_a_rate_that_the_pairs_do_not_support_is_refused(verifier, gallery):
     with pytest.raises(NotEnough) as caught:
-        identification_point(verifier.bundle, 0.01, 100)
+        identification_point(verifier.model.profile, 0.01, 100)
     assert caught.value.arguments == ("max_fpir", "threshold", "bundle")
     with pytest.raises(NotEnough):
-        identification_point(verifier.bundle, 1, 100_000)
-    point = identification_point(verifier.bundle, 0.03, 100)
+        identification_point(verifier.model.profile, 1, 100_000)
+    point = identification_point(verifier.model.profile, 0.03, 100)
     assert point.threshold == 1  # where nothing was accepted
     for wrong in (0, -1, 1.1, float("nan")):
         with pytest.raises(BadConfig):

@@ -33,17 +33,18 @@ def test_it_measures_every_pair_of_photos(many_faces, lists, tmp_path):
     assert done.returncode == 0, done.stderr
     made = Bundle.open(tmp_path / "out")
     made.check_all()
+    errors, people = made.profile.errors, made.identities
     index = FaceIndex.scan(many_faces)
     genuine = int((index.image_counts * (index.image_counts - 1) // 2).sum())
-    assert made.errors.genuine_pairs == genuine
-    assert made.errors.impostor_pairs == len(index) * (len(index) - 1) // 2 - genuine
-    assert [row.below_px for row in made.errors.small_faces] == [36, 60]
-    assert [row.above_yaw for row in made.errors.turned_faces] == [0.36, 0.24]
-    assert made.knows(list(index.people)).all()
-    assert not made.trained_on(list(index.people)).any()
+    assert errors.genuine_pairs == genuine
+    assert errors.impostor_pairs == len(index) * (len(index) - 1) // 2 - genuine
+    assert [row.below_px for row in errors.small_faces] == [36, 60]
+    assert [row.above_yaw for row in errors.turned_faces] == [0.36, 0.24]
+    assert people.knows(list(index.people)).all()
+    assert not people.trained_with(list(index.people)).any()
     included = Bundle.open(FOLDER)
-    assert made.view2 == included.view2
-    assert made.network.bits == included.network.bits == 8
+    assert made.manifest.view2 == included.manifest.view2
+    assert made.manifest.network.bits == included.manifest.network.bits == 8
 
 
 def test_lists_that_are_missing_are_named(many_faces, tmp_path):

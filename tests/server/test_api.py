@@ -90,9 +90,9 @@ def test_embeddings_are_those_of_the_library(ask, people):
 
 def test_the_model_tells_its_errors(ask):
     model = ask("GET", "/v1/model")
-    bundle = Verifier.load().bundle
-    assert isinstance(bundle.errors, ErrorTable)
-    assert model["curve"]["thresholds"] == list(bundle.errors.thresholds)
+    errors = Verifier.load().model.profile.errors
+    assert isinstance(errors, ErrorTable)
+    assert model["curve"]["thresholds"] == list(errors.thresholds)
     assert (model["gallery"], model["max_bytes"]) == ("write", 10 << 20)
     assert model["description"]
 

@@ -228,7 +228,7 @@ def test_the_slider_says_what_another_threshold_means(page, photos):
     assert page.text("#threshold-value") == f"{threshold:.4f}"
     assert "threshold=" not in page.text("#curl")
 
-    errors = Verifier.load().bundle.errors
+    errors = Verifier.load().model.profile.errors
     middles = [(a + b) / 2 for a, b in pairwise(errors.thresholds)]
     thresholds = [-1.0, *errors.thresholds, *middles, 1.0]
     expected = [

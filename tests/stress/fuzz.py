@@ -24,7 +24,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
-    from facepairs.bundles.embedder import ExternalEmbedder
+    from facepairs.bundles.embedder import Embedder
     from facepairs.bundles.manifest import Manifest, parse_json_object, parse_manifest
     from facepairs.bundles.measured import parse_measured
     from facepairs.data.index import FaceIndex
@@ -96,7 +96,7 @@ def scores(path: Path) -> None:
 
 
 def embedder(path: Path) -> None:
-    model = ExternalEmbedder.open(path)
+    model = Embedder.open(path)
     assert model.network_path.parent == path.parent
     assert model.framing.side_px(250, 250) >= 1
 

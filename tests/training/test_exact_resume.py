@@ -80,7 +80,7 @@ def test_a_killed_training_ends_at_the_weights_of_an_unstopped_one(
     assert epochs(run) == epochs(whole)
     assert saved_digest(run) == saved_digest(whole)
     one, other = Bundle.open(run / "bundle"), Bundle.open(whole / "bundle")
-    assert one.measured == other.measured
+    assert one.profile == other.profile
     assert one.raw["training"]["epoch"] == other.raw["training"]["epoch"]
 
 

@@ -55,6 +55,7 @@ def test_a_calibration_returns_its_bundle(many_faces, tmp_path):
     for person in sorted(many_faces.iterdir())[:8]:
         (few / person.name).symlink_to(person)
     made = facepairs.calibrate("default", few, tmp_path / "mine")
-    assert made.bundle.weights_licence.startswith("CC0-1.0")
+    assert made.model.origin.licence.startswith("CC0-1.0")
     assert "licence            CC0-1.0" in in_process("info", tmp_path / "mine", check=0).stdout
-    assert facepairs.Verifier.load(tmp_path / "mine").bundle.threshold == made.bundle.threshold
+    again = facepairs.Verifier.load(tmp_path / "mine")
+    assert again.model.profile == made.model.profile

@@ -77,7 +77,7 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
 
 # What is detected does not depend on the kind of network.
 def test_embeddings_follow_the_alignment(verifier, photos):
-    if verifier.bundle.kind == "pair":
+    if verifier.model.network.kind == "pair":
         pytest.skip("a pair network has no embeddings")
     rows = verifier.embed(photos[:3])
     crops = np.stack([verifier.detect(photo, every=False)[0].crop for photo in photos[:3]])
@@ -97,7 +97,7 @@ def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
     code = f"""
 import sys, facepairs
 assert "numpy" not in sys.modules and "PIL" not in sys.modules
-verifier = facepairs.Verifier.load({str(verifier.bundle.folder)!r})
+verifier = facepairs.Verifier.load({str(verifier.model.files.folder)!r})
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
 heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow", "keras",
          "sklearn", "scipy", "onnx", "rich", "importlib.metadata"]
@@ -139,7 +139,7 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
     assert all(one.crop is not None for one in again)  # nothing was kept until `complete`
     known = reader.see("group", tmp_path / "group.png", every=True)
     assert not any(one.new for one in known)
-    if verifier.bundle.kind == "embedding":
+    if verifier.model.network.kind == "embedding":
         for one, other in zip(first, known, strict=True):
             assert np.array_equal(one.embedding, other.embedding)
 

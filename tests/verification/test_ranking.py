@@ -31,7 +31,7 @@ def folder(tmp_path):
 
 
 def rank(verifier, photo, folder, **options):
-    return rank_folder(verifier, photo, folder, operating_point(verifier.bundle), **options)
+    return rank_folder(verifier, photo, folder, operating_point(verifier.model.profile), **options)
 
 
 def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder, tmp_path):

@@ -46,7 +46,7 @@ def rows_of(path):
 
 
 def run(verifier, pairs, out, root=None, **options):
-    point = options.pop("point", operating_point(verifier.bundle))
+    point = options.pop("point", operating_point(verifier.model.profile))
     photos = local_photos(pairs, root)
     return score_list(verifier, pairs, out, point, photos, cache=photo_cache(), **options)
 
@@ -242,7 +242,7 @@ from facepairs.verification.verifier import Verifier
 
 bundle, pairs, out, root = map(Path, sys.argv[1:])
 verifier = Verifier.load(bundle, threads=1)
-point = operating_point(verifier.bundle)
+point = operating_point(verifier.model.profile)
 report = score_list(verifier, pairs, out, point, local_photos(pairs, root))
 print(report.pairs, report.failed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -18,8 +18,8 @@ def photos(tmp_path_factory):
 
 def test_verify_returns_score_probability_and_decision(verifier, photos):
     verdict = verifier.verify(photos[0], photos[1])
-    calibration = verifier.bundle.calibration
-    assert verdict.threshold == verifier.bundle.threshold == -0.1
+    calibration = verifier.model.profile.calibration
+    assert verdict.threshold == verifier.model.profile.threshold == -0.1
     assert verdict.same == (verdict.score >= -0.1)
     assert verdict.probability == calibration.probability(verdict.score)
     assert verifier.verify(photos[1], photos[0]) == verdict

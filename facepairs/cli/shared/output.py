@@ -174,7 +174,8 @@ def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> 
     from facepairs.data.pairs import person_name
 
     names = sorted({person_name(str(photo.absolute())) for photo in photos})
-    known = [name for name, known in zip(names, verifier.bundle.knows(names), strict=True) if known]
+    knows = verifier.model.origin.identities.knows(names)
+    known = [name for name, known in zip(names, knows, strict=True) if known]
     if known:
         people = " and ".join(known) if len(known) < 3 else f"{len(known):,} of these people"
         log(

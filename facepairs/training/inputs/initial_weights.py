@@ -58,10 +58,11 @@ def load_initial_weights(bundle: Bundle, network: "Network") -> InitialBundle:
             "init",
         )
     network.head.set_weights(weights)
+    manifest = bundle.manifest
     return InitialBundle(
         known=sorted(bundle.identities.training),
-        model=bundle.model,
-        created=bundle.created,
-        network_sha256=bundle.files[bundle.network.file].sha256,
-        licence=bundle.weights_licence,
+        model=manifest.model,
+        created=manifest.created,
+        network_sha256=manifest.files[manifest.network.file].sha256,
+        licence=manifest.weights_licence,
     )

@@ -146,7 +146,8 @@ def choose_people(index: FaceIndex, config: Settings) -> PeopleSplit:
         test_share = 0.0
     known = np.zeros(len(people), bool)
     if config.start:
-        known = config.start.trained_on([index.people[int(p)] for p in people])
+        names = [index.people[int(p)] for p in people]
+        known = config.start.identities.trained_with(names)
     try:
         split = split_people(
             index,

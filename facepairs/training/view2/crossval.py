@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.loading import open_model
 from facepairs.bundles.measured import operating_point
 from facepairs.config import Settings, TrainConfig
 from facepairs.data.split import PeopleSplit
@@ -200,12 +200,11 @@ def run_fold(
     run = fit_people(view.index, crops, split, config, folder)
     if run.interrupted:
         return None
-    bundle = Bundle.open(run.bundle)
-    check_unknown(bundle, view.index, view.people_of(fold), fold)
-    scores = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold)).table()
-    balanced = operating_point(bundle, balanced=True)
-    name, pairs = str(bundle.folder), f"LFW View 2, fold {fold}"
-    origin = provenance_of(bundle, name, pairs, balanced, protocol="view2")
+    model = open_model(run.bundle)
+    check_unknown(model, view.index, view.people_of(fold), fold)
+    scores = score_pairs(Verifier(model), view.index, view.pairs_of(fold)).table()
+    balanced = operating_point(model.profile, balanced=True)
+    origin = provenance_of(model, f"LFW View 2, fold {fold}", balanced, protocol="view2")
     write_scores(folder / SCORES, scores, origin)
     return read_fold(folder, fold)
 
@@ -233,7 +232,7 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
 
 def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
     """Raise BadRun where a finished fold is of other people or pairs than the lists name."""
-    check_unknown(Bundle.open(folder / BUNDLE), view.index, view.people_of(fold), fold)
+    check_unknown(open_model(folder / BUNDLE), view.index, view.people_of(fold), fold)
     pairs = view.pairs_of(fold)
     for side, names in ((pairs.left, scores.left), (pairs.right, scores.right)):
         if list(names) != [view.index.name(image) for image in side.tolist()]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.model import Model
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
@@ -131,11 +131,11 @@ def read_view2(index: FaceIndex, lists: Path) -> View2:
     return view
 
 
-def check_unknown(bundle: Bundle, index: FaceIndex, people: People, fold: int) -> None:
-    """Check that a bundle was neither trained nor calibrated on some people.
+def check_unknown(model: Model, index: FaceIndex, people: People, fold: int) -> None:
+    """Check that a model was neither trained nor calibrated on some people.
 
     Args:
-        bundle: The bundle of a fold.
+        model: The model of a fold.
         index: The images.
         people: int64[P], the people of the fold.
         fold: The fold's number, for the message.
@@ -144,11 +144,15 @@ def check_unknown(bundle: Bundle, index: FaceIndex, people: People, fold: int) -
         BadRun: It was, on at least one of them.
     """
     names = [index.people[int(person)] for person in people]
-    known = [name for name, knows in zip(names, bundle.knows(names), strict=True) if knows]
+    known = [
+        name
+        for name, knows in zip(names, model.origin.identities.knows(names), strict=True)
+        if knows
+    ]
     if known:
         more = ", …" if len(known) > NAMED_PEOPLE else ""
         raise BadRun(
-            f"{bundle.folder}: was trained or calibrated on {len(known)} of the {len(names)} "
+            f"{model.place}: was trained or calibrated on {len(known)} of the {len(names)} "
             f"people of fold {fold} ({', '.join(known[:NAMED_PEOPLE])}{more}), so its figures "
-            f"would be too good; remove {bundle.folder.parent} and run that fold again"
+            f"would be too good; remove {model.files.folder.parent} and run that fold again"
         )

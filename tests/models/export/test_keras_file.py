@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.scorer import BundleScorer
+from facepairs.bundles.loading import load_bundle
+from facepairs.bundles.scorer import open_scorer
 from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle
 from facepairs.models.build import MODELS, build_network
@@ -60,7 +61,8 @@ def test_a_golden_keras_file_returns_the_scores_of_its_network():
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 256, (2, 3, 112, 112, 3), np.uint8)
     scores = np.asarray(read_keras(bundle)([left, right])).reshape(-1)
-    assert scores == pytest.approx(BundleScorer(bundle).score_pairs(left, right), abs=1e-4)
+    expected = open_scorer(load_bundle(bundle)).score_pairs(left, right)
+    assert scores == pytest.approx(expected, abs=1e-4)
 
 
 def lambda_model():
@@ -96,7 +98,7 @@ def test_parts_that_none_of_our_models_has_are_refused(plain, part):
 
 def test_a_lambda_is_refused_before_keras_loads_it(tmp_path):
     golden = Bundle.open(GOLDEN)
-    files = {name: golden.read(name) for name in golden.files}
+    files = {name: golden.read(name) for name in golden.manifest.files}
     evil = write_bundle(tmp_path / "b", golden.raw, files | {MODEL: keras_bytes(lambda_model())})
     with pytest.raises(BadBundle):
         read_keras(evil)

@@ -60,7 +60,7 @@ def test_initial_weights_are_those_of_the_bundle(start, loaded):
         assert np.array_equal(one, saved)
     assert len(record.known) == 3
     assert record.licence == "research"
-    assert record.network_sha256 == Bundle.open(folder).files["network.onnx"].sha256
+    assert record.network_sha256 == Bundle.open(folder).manifest.files["network.onnx"].sha256
 
 
 def test_a_new_bundle_also_counts_as_trained_on_the_people_of_the_old_one(
@@ -70,10 +70,11 @@ def test_a_new_bundle_also_counts_as_trained_on_the_people_of_the_old_one(
     identities = identities.union(Identities(frozenset(loaded[1].known), frozenset()))
     new = rewrite_bundle(Bundle.open(start[0]), tmp_path / "new", {}, identities)
     names = [*names_of(index, [*KNOWN[:2], 6]), "Somebody Else"]
-    assert new.trained_on(names).all()
-    assert new.knows(names_of(index, [7])).all()
-    assert not new.trained_on(names_of(index, [7])).any()
-    assert not new.knows(names_of(index, [8])).any()
+    people = new.identities
+    assert people.trained_with(names).all()
+    assert people.knows(names_of(index, [7])).all()
+    assert not people.trained_with(names_of(index, [7])).any()
+    assert not people.knows(names_of(index, [8])).any()
 
 
 def test_the_bundle_decides_model_and_crop_and_is_opened(start):
@@ -117,7 +118,7 @@ def changed_copy(start, out, changes=None, **files):
     bundle = Bundle.open(start[0])
     manifest = {k: v for k, v in bundle.raw.items() if k not in ("files", "schema")}
     manifest |= changes or {}
-    old = {name: bundle.read(name) for name in bundle.files}
+    old = {name: bundle.read(name) for name in bundle.manifest.files}
     return write_bundle(out, manifest, {n: v for n, v in {**old, **files}.items() if v}).folder
 
 

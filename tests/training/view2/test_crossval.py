@@ -11,7 +11,7 @@ import pytest
 from drawn.view2 import FOLDS, write_lists
 from figures import figures_of
 
-from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.loading import open_model
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
@@ -73,20 +73,20 @@ def test_a_finished_fold_has_a_run_folder_and_the_scores_of_verify(view, done):
     out, root = done[1], view.index.root
     for fold in (1, 2):
         folder = out / f"fold-0{fold}"
-        finished, bundle = read_fold(folder, fold), Bundle.open(folder / "bundle")
+        finished, model = read_fold(folder, fold), open_model(folder / "bundle")
         network, scores = finished.network, finished.scores
-        assert network.threshold == bundle.threshold
-        assert network.calibration.scale == bundle.calibration.scale
+        assert network.threshold == model.profile.threshold
+        assert network.calibration.scale == model.profile.calibration.scale
         split = view.split(fold, CONFIG.resolve())
         assert Run.read(folder).people == {name: len(part) for name, part in vars(split).items()}
         pairs = view.pairs_of(fold)
         assert set(scores.fold.tolist()) == {fold}
         assert np.array_equal(scores.genuine, pairs.genuine)
         assert list(scores.left) == [view.index.name(int(i)) for i in pairs.left]
-        verdict = Verifier(bundle).verify(root / scores.left[-1], root / scores.right[-1])
+        verdict = Verifier(model).verify(root / scores.left[-1], root / scores.right[-1])
         assert verdict.score == pytest.approx(scores.score[-1], abs=1e-5)
         provenance = read_provenance(folder / SCORES)
-        assert (provenance.protocol, provenance.identities) == ("view2", bundle.identities)
+        assert (provenance.protocol, provenance.identities) == ("view2", model.origin.identities)
     assert read_provenance(out / SCORES).pairs == "LFW View 2"
 
 
@@ -104,19 +104,21 @@ def test_no_bundle_knows_people_of_its_fold_or_calibrates_on_who_chose_its_epoch
     everyone = np.array(view.index.people)
     for fold in (1, 2):
         folder = done[1] / f"fold-0{fold}"
-        bundle, run = Bundle.open(folder / "bundle"), Run.read(folder)
-        check_unknown(bundle, view.index, view.people_of(fold), fold)
-        known = set(np.flatnonzero(bundle.knows(everyone)).tolist())
+        model, run = open_model(folder / "bundle"), Run.read(folder)
+        check_unknown(model, view.index, view.people_of(fold), fold)
+        known = set(np.flatnonzero(model.origin.identities.knows(everyone)).tolist())
         assert known == set(range(len(everyone))) - set(view.people_of(fold).tolist())
         assert (
             run.epoch == max(run.history, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
         )
         split = view.split(fold, CONFIG.resolve())
         assert len(split.validation) > 0
-        assert bundle.trained_on(everyone[split.fitted]).all()  # all influence the weights
-        assert not bundle.trained_on(everyone[split.calibration]).any()
+        assert model.origin.identities.trained_with(
+            everyone[split.fitted]
+        ).all()  # all influence the weights
+        assert not model.origin.identities.trained_with(everyone[split.calibration]).any()
     with pytest.raises(BadRun):
-        check_unknown(bundle, view.index, view.people_of(1), 1)
+        check_unknown(model, view.index, view.people_of(1), 1)
 
 
 def test_the_result_can_be_computed_from_scores_and_thresholds(done):
@@ -189,13 +191,13 @@ def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
 
 
 def test_the_article_sampler_trains_another_network(view, tmp_path):
-    bundles = []
-    for model in ("difference", "difference-article"):
-        crossval(view, tmp_path / model, CONFIG.replace(model=model), (1,))
-        bundles.append(Bundle.open(tmp_path / model / "fold-01" / "bundle"))
-    ours, theirs = bundles
-    assert theirs.identities == ours.identities  # the same people …
-    assert theirs.threshold != ours.threshold  # … in other pairs
+    models = []
+    for name in ("difference", "difference-article"):
+        crossval(view, tmp_path / name, CONFIG.replace(model=name), (1,))
+        models.append(open_model(tmp_path / name / "fold-01" / "bundle"))
+    ours, theirs = models
+    assert theirs.origin.identities == ours.origin.identities  # the same people …
+    assert theirs.profile.threshold != ours.profile.threshold  # … in other pairs
 
 
 def test_changed_settings_people_and_pairs_are_refused(view, lists, copied, many_faces, tmp_path):
