@@ -205,7 +205,7 @@ def _faces_json(found: "list[Identification]") -> dict[str, Any]:
     for one in found:
         shared = one.to_json()
         of_face = {key: shared.pop(key) for key in ("known", "name", "candidates", "face")}
-        faces.append({"number": one.face.number, **of_face})
+        faces.append(of_face)
     return {"faces": faces, **shared}
 
 

@@ -67,8 +67,8 @@ def verify(
     point = verifier.operating_point(threshold, max_fmr)
     faces = [verifier.detect(photo, every=bool(face)) for photo in photos]
     first, second = [*(face or ()), 1, 1][:2]
-    a = chosen_face(faces[0], first - 1, left, "face", first=1)
-    b = chosen_face(faces[1], second - 1, right, "face", first=1)
+    a = chosen_face(faces[0], first, left, "face")
+    b = chosen_face(faces[1], second, right, "face")
     verdict = verifier.verify_faces(a, b, point, prior)
     if filecmp.cmp(*photos, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")

@@ -59,7 +59,7 @@ class Measurement:
         provenance: What made the scores; None for scores of unknown origin.
         warnings: What limits the figures, one line each.
         faces: Which face of a photo was compared where it is not the most prominent one, by the
-            photo's name: its number from 0.
+            photo's name: its number from 1.
     """
 
     name: str

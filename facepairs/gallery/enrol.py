@@ -55,13 +55,13 @@ class Enrolment:
 class Photo(NamedTuple):
     """A photo to enrol: whose it is, what messages call it, and its file or content.
 
-    `position` is that of a face, see `faces.align.chosen_face`.
+    `face` is the number of the face, from 1 for the most prominent.
     """
 
     person: str
     name: str
     source: os.PathLike[str] | bytes | IO[bytes]
-    position: int | None = None
+    face: int = 1
 
 
 class ReadPhoto(NamedTuple):
@@ -129,15 +129,15 @@ class EnrolPhotos:
     ) -> tuple[SeenPhoto, tuple[Hint, ...]]:
         """Return what is seen of a photo, and its hints."""
         name = photo.name
-        if photo.position is not None:
-            face = chosen_face(self.verifier.detect(data, name), photo.position, name)
+        if photo.face != 1:
+            face = chosen_face(self.verifier.detect(data, name), photo.face, name, "face")
             return SeenPhoto(name, crop=face.crop), face.hints
-        other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 0
+        other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 1
         (seen,) = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
         if seen.error:
             raise seen.error
         assert seen.record
-        if other:
+        if other > 1:
             hints = face_hints(open_photo(data, name), known_face(seen.record, other, name))
             return seen, hints
         return seen, seen.record.hints

@@ -141,7 +141,7 @@ class Gallery:
         photos: Iterable[Path | str | bytes | IO[bytes]],
         forget_after: float | None = None,
         any_quality: bool = False,
-        position: int | None = None,
+        face: int = 1,
     ) -> Enrolment:
         """Enrol photos of one person, who may be new; one that is enrolled already is skipped.
 
@@ -151,7 +151,7 @@ class Gallery:
                 is enrolled.
             forget_after: Days after which they expire; None for never.
             any_quality: Also take photos that are dark, blurred, or otherwise hard to judge.
-            position: Of another face, counted from 0 in the order of `Verifier.detect`.
+            face: Its number, from 1 for the most prominent, in the order of `Verifier.detect`.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised. A content
@@ -159,16 +159,16 @@ class Gallery:
 
         Raises:
             BadConfig: The name is empty or not printable, `photos` is a single one, `forget_after`
-                is not above 0, or there is no face at the position.
+                is not above 0, or a photo has no face of that number.
             BadData: The file cannot be written.
         """
         name = clean_name(name)
         if is_one_image(photos):
             raise BadConfig("photos is a single photo; give a list of photos")
         named = [
-            Photo(name, str(photo), Path(photo), position)
+            Photo(name, str(photo), Path(photo), face)
             if isinstance(photo, str | os.PathLike)
-            else Photo(name, f"photo {number}", photo, position)
+            else Photo(name, f"photo {number}", photo, face)
             for number, photo in enumerate(photos, 1)
         ]
         return self._enrol(named, forget_after, any_quality, Enrolment())
@@ -296,7 +296,7 @@ class Gallery:
         max_fpir: float | None = None,
         threshold: float | None = None,
         top: int = 5,
-        position: int | None = None,
+        face: int = 1,
     ) -> Identification:
         """Find out who of the gallery a photo shows, or that it shows nobody known.
 
@@ -307,21 +307,21 @@ class Gallery:
                 .01. The threshold follows from it, the model's errors and the gallery's size.
             threshold: A score instead.
             top: Number of candidates to return.
-            position: Of another face, counted from 0 in the order of `Verifier.detect`.
+            face: Its number, from 1 for the most prominent, in the order of `Verifier.detect`.
 
         Raises:
             BadImage: The photo cannot be read.
             NoFace: It shows no face.
             TooSmallFace: Its face has too few pixels.
             NotEnrolled: The gallery is empty.
-            BadConfig: Both or impossible `max_fpir` and `threshold` are given, or no face is at the
-                position.
+            BadConfig: Both or impossible `max_fpir` and `threshold` are given, or the photo has no
+                face of that number.
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
 
-        faces = self.verifier.detect(photo, every=position is not None)
-        face = chosen_face(faces, position, "image")
-        return self._identify([face], max_fpir, threshold, top)[0]
+        faces = self.verifier.detect(photo, every=face != 1)
+        chosen = chosen_face(faces, face, "image", "face")
+        return self._identify([chosen], max_fpir, threshold, top)[0]
 
     def identify_faces(
         self,

@@ -44,10 +44,10 @@ def doubts(reader: PhotoReader, root: Path, photos: list[SeenPhoto]) -> list[str
     result = []
     for one in photos:
         faces = large_enough(one.record.found) if one.record and one.error is None else []
-        if one.record is None or one.face >= len(faces):
+        if one.record is None or one.face > len(faces):
             result.append("")
             continue
-        face = faces[one.face]
+        face = faces[one.face - 1]
         doubt = _doubt(face, one.record)
         if not doubt and _may_be_blurred(one):
             key = (one.digest, one.face)
@@ -77,7 +77,7 @@ def _doubt(face: Face, record: PhotoRecord) -> str:
 def _may_be_blurred(seen: SeenPhoto) -> bool:
     """Return whether a face's sharpness must be looked at: hints exist of the first one alone."""
     kinds = {hint.kind for hint in seen.record.hints} if seen.record else set()
-    return seen.face > 0 or bool(kinds & {"small", "blurred"})
+    return seen.face > 1 or bool(kinds & {"small", "blurred"})
 
 
 def _sharpness(path: Path, face: Face) -> float:

@@ -161,7 +161,7 @@ def read_photos(root: Path, names: Sequence[str], verifier: Verifier) -> Collect
                 problems[one.name] = _problem(one)
                 continue
             left, top, side = one.box
-            faces.append(CollectionFace(one.name, sha256, (left, top, side), one.face + 1, doubt))
+            faces.append(CollectionFace(one.name, sha256, (left, top, side), one.face, doubt))
             rows.append(one.embedding)
         progress(min(done * BATCH_CROPS, len(names)), len(names))
     embeddings = np.array(rows, np.float32).reshape(len(rows), verifier.scorer.width)

@@ -70,7 +70,7 @@ def _square(picture: Image.Image, photo: Path, box: Box, sides: float) -> Image.
 def _shows_alone(picture: Image.Image, side_px: int) -> bool:
     """Return whether the face in the middle is found, and no other one."""
     try:
-        found = large_enough(find_faces(picture, every=True))
+        found = large_enough(find_faces(picture))
     except ImageProblem:  # nearly black
         return False
     if len(found) != 1:

@@ -12,7 +12,7 @@ import msgspec
 
 from facepairs.errors import BadConfig, NoFace, TooSmallFace
 from facepairs.photos.crop import Crop, CropSpec, crop_photo, warp_photo
-from facepairs.photos.detector import Face, search_photo
+from facepairs.photos.detector import Face, locate_in_photo, search_photo
 from facepairs.photos.frame import fit_crop
 from facepairs.photos.hints import Hint, face_hints, whole_hints
 from facepairs.photos.photo import ImageSource, Photo, open_photo
@@ -59,9 +59,12 @@ class AlignedFace:
         return None if self.face is None else box_of(self.face)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain dict: box [left, top, side], landmarks, score, roll_deg, faces, hints."""
+        """Return a plain dict: number, box [left, top, side], landmarks, score, roll_deg, faces,
+        hints.
+        """
         face = self.face
         return {
+            "number": self.number,
             "box": self.box,
             "landmarks": face and face.landmarks.round(1).tolist(),
             "score": face and round(face.score, 3),
@@ -90,7 +93,7 @@ def align_faces(
         source: An image, see `load_crop`.
         spec: Which crop of the canonical frame the network sees.
         name: What messages call the image.
-        every: Align every face found, the most prominent first.
+        every: Align every face, located as precisely as the first, and small ones of a large photo.
 
     Returns:
         At least one face.
@@ -101,9 +104,14 @@ def align_faces(
         TooSmallFace: Every face is smaller than MIN_FACE_PX.
     """
     photo = open_photo(source, name)
-    found = search_photo(photo, every)
-    chosen = usable_faces(found, photo.name)[: None if every else 1]
-    return [_align(photo, spec, face, len(found), number) for number, face in enumerate(chosen, 1)]
+    found = search_photo(photo)
+    usable, count = usable_faces(found, photo.name), len(found)
+    if every:
+        known, located = len(usable), locate_in_photo(photo, usable)
+        count += len(located) - known
+        usable = [*located[:known], *large_enough(located[known:])]  # numbers stay as they are
+    chosen = usable if every else usable[:1]
+    return [_align(photo, spec, face, count, number) for number, face in enumerate(chosen, 1)]
 
 
 def usable_faces(found: list[Face], name: str) -> list[Face]:
@@ -120,42 +128,38 @@ def usable_faces(found: list[Face], name: str) -> list[Face]:
     return large_enough(found)
 
 
-def known_face(record: PhotoRecord, position: int, name: str) -> Face:
-    """Return one of the faces that are large enough, by its position from 0.
+def known_face(record: PhotoRecord, number: int, name: str) -> Face:
+    """Return one of the faces that are large enough, by its number from 1.
 
     Raises:
         NoFace: There is no such face, or not any more: the photo has changed.
         TooSmallFace: All are smaller than MIN_FACE_PX.
     """
     faces = usable_faces(record.found, name)
-    if position >= len(faces):
+    if number > len(faces):
         raise NoFace(f"{name}: changed since its faces were found; run it again")
-    return faces[position]
+    return faces[number - 1]
 
 
-def chosen_face(
-    faces: list[AlignedFace], position: int | None, name: str, *arguments: str, first: int = 0
-) -> AlignedFace:
+def chosen_face(faces: list[AlignedFace], number: int, name: str, *arguments: str) -> AlignedFace:
     """Return one face of a photo.
 
     Args:
         faces: The most prominent first.
-        position: Its place among them; None for the first.
+        number: From 1.
         name: What messages call the photo.
-        *arguments: What gave the position, for messages.
-        first: What its user calls the first face.
+        *arguments: What gave the number, for messages.
 
     Raises:
-        BadConfig: There are fewer faces.
+        BadConfig: There is no face of that number.
     """
-    if position is not None and not 0 <= position < len(faces):
-        last = first + len(faces) - 1
+    if not 1 <= number <= len(faces):
+        shown = counted(len(faces), "face")
         raise BadConfig(
-            f"{name}: no face {first + position}; it shows {counted(len(faces), 'face')}, "
-            f"{first} to {last}",
+            f"{name}: no face {number}; it shows {shown}, numbered from 1",
             *arguments,
         )
-    return faces[position or 0]
+    return faces[number - 1]
 
 
 def unaligned_face(source: ImageSource, spec: CropSpec, name: str | None = None) -> AlignedFace:
@@ -173,21 +177,21 @@ def unaligned_face(source: ImageSource, spec: CropSpec, name: str | None = None)
     return AlignedFace(crop_photo(photo, spec), hints=whole_hints(photo))
 
 
-def crop_known(photo: Photo, record: PhotoRecord, spec: CropSpec, position: int = 0) -> Crop:
+def crop_known(photo: Photo, record: PhotoRecord, spec: CropSpec, number: int = 1) -> Crop:
     """Cut the crop that a network sees of a photo whose record is known.
 
     Args:
         photo: What `open_photo` returned.
         record: Its record.
         spec: What the network sees.
-        position: Which of the faces that are large enough, from 0 for the most prominent.
+        number: Which of the faces that are large enough, from 1 for the most prominent.
 
     Raises:
         BadImage: As in `align_faces`.
     """
     if record.faces is None:
         return crop_photo(photo, spec)
-    face = known_face(record, position, photo.name)
+    face = known_face(record, number, photo.name)
     return warp_photo(photo, fit_crop(face.landmarks, spec), spec.crop_px)
 
 

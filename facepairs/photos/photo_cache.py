@@ -79,13 +79,13 @@ class PhotoCache:
         except (msgspec.MsgspecError, TypeError, ValueError):
             return None
 
-    def embedding(self, network: bytes, digest: bytes, face: int = 0) -> Embedding | None:
+    def embedding(self, network: bytes, digest: bytes, face: int = 1) -> Embedding | None:
         """Return a face's embedding, float32[D]; None if there is none or it makes no sense.
 
         Args:
             network: What `put` was given.
             digest: The SHA-256 of the photo's file.
-            face: Which of the faces that are large enough, from 0 for the most prominent.
+            face: Which of the faces that are large enough, from 1 for the most prominent.
         """
         query = "SELECT embedding FROM embeddings WHERE network = ? AND digest = ? AND face = ?"
         data = self._value(query, network, digest, face)

@@ -12,7 +12,9 @@ from facepairs.photos.hints import Hint
 from facepairs.photos.pixels import MAX_PIXELS
 from facepairs.photos.yunet import MAX_FACES
 
-FORMAT = 4  # of records on disk; change it with their fields, and with what `plain` means
+# Of records and embeddings on disk: change it with their fields, with the numbers of faces, and
+# with the meaning of `plain`.
+FORMAT = 5
 MAX_HINTS = 9
 
 Number = Annotated[float, Meta(ge=-1e6, le=1e6)]  # refuses NaN, too

@@ -18,10 +18,10 @@ VERIFY_SCHEMA, GALLERY_SCHEMA = 3, 2  # as of `facepairs verify` and `gallery`
 
 Photo = Annotated[bytes, Meta(description="An image file; in JSON, base64 of it.")]
 Photos = Annotated[list[Photo], Meta(min_length=1, max_length=MOST_PHOTOS)]
-Position = Annotated[
+FaceNumber = Annotated[
     int,
-    Meta(ge=0, description="Which face, from 0 in the order of /v1/detect (the commands count from "
-    "1). Without it, the most prominent one."),
+    Meta(ge=1, description="The number of a face, from 1 for the most prominent, as /v1/detect and "
+    "the commands have it."),
 ]  # fmt: skip
 Score = Annotated[float, Meta(description="Accept from this score on.")]
 Describe = Annotated[bool, Meta(description="Add `description`: the answer in rows of text.")]
@@ -37,8 +37,8 @@ class VerifyRequest(Request, frozen=True, kw_only=True):
 
     left: Photo
     right: Photo
-    left_face: Position | None = None
-    right_face: Position | None = None
+    left_face: FaceNumber = 1
+    right_face: FaceNumber = 1
     threshold: Score | None = None
     max_fmr: Annotated[
         float | None, Meta(description="Use the model's threshold for this false match rate.")
@@ -67,7 +67,7 @@ class EnrolRequest(Request, frozen=True, kw_only=True):
 
     name: str
     photo: Photos
-    face: Position | None = None
+    face: FaceNumber = 1
     forget_after: Annotated[float | None, Meta(description="Days until these expire.")] = None
     any_quality: Annotated[bool, Meta(description="Also take photos that are hard to judge.")] = (
         False
@@ -84,7 +84,7 @@ class IdentifyRequest(Request, frozen=True, kw_only=True):
     """A photo; at most one of `max_fpir` and `threshold`."""
 
     image: Photo
-    face: Position | None = None
+    face: FaceNumber = 1
     max_fpir: Annotated[
         float | None, Meta(description="Share of strangers who may be taken for somebody.")
     ] = None
@@ -109,6 +109,7 @@ class ErrorResult(Struct, frozen=True):
 class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A face: box [left, top, side] and landmarks [x, y] in pixels of the upright photo."""
 
+    number: int
     box: list[int] | None
     landmarks: list[list[float]] | None
     score: float | None

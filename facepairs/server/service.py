@@ -141,10 +141,10 @@ class Service:
             )
         return gallery
 
-    def _face(self, photo: bytes, name: str, position: int | None = None) -> AlignedFace:
-        """Return one face of a photo: the most prominent, or that at a position."""
-        faces = self.verifier.detect(photo, name, every=position is not None)
-        return chosen_face(faces, position, name, f"{name}_face")
+    def _face(self, photo: bytes, name: str, number: int = 1) -> AlignedFace:
+        """Return one face of a photo by its number."""
+        faces = self.verifier.detect(photo, name, every=number != 1)
+        return chosen_face(faces, number, name, f"{name}_face")
 
 
 def _face(face: AlignedFace, crop: bool = False) -> schema.FaceResult:

@@ -32,8 +32,8 @@ class FittingFaces:
     """What was chosen in photos with several faces.
 
     Attributes:
-        chosen: The face of each photo where it is not the most prominent one: which of the faces
-            that are large enough, by the photo's number.
+        chosen: The number of the face of each photo where it is not the most prominent one, by the
+            photo's number.
         unclear: Numbers of photos of which no face fits clearly; the most prominent one is used.
     """
 
@@ -61,12 +61,12 @@ def choose_faces(photos: Sequence[Embeddings], least: float) -> list[int | None]
         least: The score that a face must reach, in the mean, with the faces that tell who it is.
 
     Returns:
-        The position of the best face; None where none reaches `least`.
+        The number of the best face, from 1; None where none reaches `least`.
     """
     alone = [faces for faces in photos if len(faces) == 1][:MOST_OTHERS]
     known = np.concatenate(alone) if alone else _most_alike(photos[:MOST_OTHERS], least)
     fits = [faces @ known.mean(axis=0) for faces in photos]
-    return [int(fit.argmax()) if fit.max() >= least else None for fit in fits]
+    return [int(fit.argmax()) + 1 if fit.max() >= least else None for fit in fits]
 
 
 def _most_alike(photos: Sequence[Embeddings], least: float) -> Embeddings:
@@ -97,7 +97,7 @@ def fitting_faces(index: FaceIndex, faces: Ints, keep: bool = True) -> FittingFa
         _choose, verifier.reader(keep), index, faces, least
     )
     for done, found in enumerate(thread_map(choose, people.tolist()), 1):
-        chosen.chosen.update({image: face for image, face in found.items() if face})
+        chosen.chosen.update({image: face for image, face in found.items() if face and face > 1})
         chosen.unclear.extend(image for image, face in found.items() if face is None)
         progress(done, len(people))
     return chosen

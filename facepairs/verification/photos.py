@@ -41,7 +41,7 @@ class FaceInPhoto(os.PathLike[str]):
 
     Attributes:
         path: The photo.
-        face: Which of the faces that are large enough, from 0 for the most prominent.
+        face: Which of the faces that are large enough, from 1 for the most prominent.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class SeenPhoto(NamedTuple):
         record: What it shows; None where that is not known.
         crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
         embedding: float32[D]; None where it is not needed.
-        face: Which of the faces that are large enough it is, from 0 for the most prominent.
+        face: Which of the faces that are large enough it is, from 1 for the most prominent.
         new: Something was found just now that the cache may remember.
     """
 
@@ -76,7 +76,7 @@ class SeenPhoto(NamedTuple):
     record: PhotoRecord | None = None
     crop: Crop | None = None
     embedding: ScoreArray | None = None
-    face: int = 0
+    face: int = 1
     new: bool = False
 
     def to_record(self) -> PhotoRecord:
@@ -89,7 +89,7 @@ class SeenPhoto(NamedTuple):
     def box(self) -> list[int] | None:
         """The square around the face, see `faces.align.box_of`; None without one."""
         faces = large_enough(self.record.found) if self.record else []
-        return box_of(faces[self.face]) if self.face < len(faces) else None
+        return box_of(faces[self.face - 1]) if self.face <= len(faces) else None
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class PhotoReader:
         if isinstance(source, AlignedFace):
             return [SeenPhoto(name, crop=source.crop)]
         is_path = isinstance(source, str | os.PathLike)
-        face = source.face if isinstance(source, FaceInPhoto) else 0
+        face = source.face if isinstance(source, FaceInPhoto) else 1
         try:
             content = read_checked(source, self.open, name) if _is_file(source) else source
         except BadImage as error:
@@ -198,7 +198,7 @@ class PhotoReader:
         return self.see_content(name, content, is_path, None if every else face)
 
     def see_content(
-        self, name: str, content: ImageSource, kept: bool, face: int | None = 0
+        self, name: str, content: ImageSource, kept: bool, face: int | None = 1
     ) -> list[SeenPhoto]:
         """Return what was found in the content of a photo, as `see` does.
 
@@ -206,12 +206,12 @@ class PhotoReader:
             name: What messages call it.
             content: Its file, or an image.
             kept: Whether it may be in the cache, and may be stored there.
-            face: Which of the faces that are large enough, from 0 for the most prominent; None for
+            face: Which of the faces that are large enough, from 1 for the most prominent; None for
                 every one.
         """
         model, cache = self.model, self.cache if kept else None
         digest = hashlib.sha256(content).digest() if isinstance(content, bytes) else b""
-        seen, photo, found = SeenPhoto(name, digest=digest, face=face or 0), None, []
+        seen, photo, found = SeenPhoto(name, digest=digest, face=face or 1), None, []
         try:
             record = cache.record(digest, model.aligned) if cache else None
             known = record is not None
@@ -219,8 +219,8 @@ class PhotoReader:
                 photo = open_photo(content, name)
                 record = inspect(photo, model.aligned, digest)
             seen = seen._replace(record=record, new=kept and not known)
-            faces = range(max(1, len(large_enough(record.found)))) if face is None else (face,)
-            for number in faces:
+            last = max(1, len(large_enough(record.found)))
+            for number in range(1, last + 1) if face is None else (face,):
                 one = seen._replace(face=number)
                 if cache and known and self.embeds:
                     embedding = cache.embedding(self.network, digest, number)

@@ -71,7 +71,7 @@ def test_identify_prints_json_and_exit_codes(drawn, place):
     photo = drawn / "asked" / f"{names(drawn)[2]}_0004.jpg"
     words = ("identify", place, photo, "--json", "--threshold")
     (found,) = json.loads(gallery(*words, -1, check=0).stdout)["faces"]
-    assert (found["number"], found["known"]) == (1, True)
+    assert (found["face"]["number"], found["known"]) == (1, True)
     assert found["name"] == found["candidates"][0]["name"]
     assert len(found["candidates"]) == 5
     assert found["face"]["box"]
@@ -103,7 +103,7 @@ def test_every_face_of_a_photo_is_identified(drawn, tmp_path):
     assert (stranger[0], stranger[-1], ann[0], ann[-1]) == ("1", "unknown", "2", "Ann")
     values = json.loads(gallery(*words, threshold, "--json", check=0).stdout)
     assert [one["name"] for one in values["faces"]] == [None, "Ann"]
-    assert [one["number"] for one in values["faces"]] == [1, 2]
+    assert [one["face"]["number"] for one in values["faces"]] == [1, 2]
     assert values["photos"] == 3
     gallery(*words, 1, check=1)
 

@@ -81,8 +81,8 @@ def test_a_photo_without_a_face_is_refused_by_name(name):
 def test_a_face_that_a_changed_photo_no_longer_shows_is_refused_by_name(drawn):
     record = inspect_content(drawn[0].read_bytes(), True)
     with pytest.raises(NoFace, match=r"^the photo: "):
-        known_face(record, 1, "the photo")
-    assert SeenPhoto("the photo", record=record, face=1).box is None
+        known_face(record, 2, "the photo")
+    assert SeenPhoto("the photo", record=record, face=2).box is None
 
 
 def from_record(data, spec, name="image"):

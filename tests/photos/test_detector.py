@@ -13,7 +13,7 @@ from PIL import Image
 
 import facepairs
 from facepairs.photos import detector
-from facepairs.photos.detector import find_faces, search_photo
+from facepairs.photos.detector import find_faces, locate_faces, locate_in_photo, search_photo
 from facepairs.photos.photo import open_photo
 from facepairs.photos.yunet import FILE, MAX_FACES, detect
 
@@ -55,8 +55,9 @@ def test_every_drawn_face_is_found_alone(found):
 
 @pytest.mark.parametrize("name", faceless())
 def test_images_without_a_face_have_none(name):
-    for every in (False, True):
-        assert not find_faces(faceless()[name], every)
+    picture = faceless()[name]
+    assert not find_faces(picture)
+    assert not locate_faces(picture, [])
 
 
 @pytest.mark.parametrize("angle_deg", [60, 90, 120, 180, 270])
@@ -96,8 +97,8 @@ def test_every_one_of_25_faces_is_found(drawn):
     places = [Place(150 + 300 * (at % 5), 150 + 300 * (at // 5), 250) for at in range(25)]
     for at, place in enumerate(places):
         paste(picture, drawn[at % len(drawn)], place)
-    faces = find_faces(picture, every=True)
-    assert len(faces) == 25
+    faces = find_faces(picture)
+    assert len(locate_faces(picture, faces)) == len(faces) == 25
     distances = [min(math.dist(face.centre, place[:2]) for face in faces) for place in places]
     assert max(distances) < 25
 
@@ -108,21 +109,47 @@ def test_of_faces_alike_the_same_one_comes_first(drawn, sides_px):
     corners = [(200, 130), (420, 130), (200, 340), (420, 340)]
     for path, corner, side_px in zip(drawn[1::2], corners, sides_px, strict=False):
         paste(picture, path, Place(*corner, side_px))
-    first, *_ = find_faces(picture)
-    same, *others = find_faces(picture, every=True)
+    found = find_faces(picture)
+    first, *others = locate_faces(picture, found)
     assert len(others) == 3
-    assert np.array_equal(first.landmarks, same.landmarks)
+    assert np.array_equal(first.landmarks, found[0].landmarks)
+
+
+def test_the_number_of_a_face_stays_when_it_is_located_better(drawn):
+    picture = canvas(1500, 1100)
+    places = [Place(250 + 330 * (at % 4), 200 + 330 * (at // 4), 200 + 23 * at) for at in range(10)]
+    for at, place in enumerate(places):
+        paste(picture, drawn[at % len(drawn)], place)
+    found = find_faces(picture)
+    located = locate_faces(picture, found)
+    assert len(found) == len(located) == 10
+    for before, after in zip(found, located, strict=True):
+        assert math.dist(before.centre, after.centre) < 0.2 * before.side_px
+
+
+def test_small_faces_of_a_large_photo_come_last(drawn, tmp_path):
+    picture = paste(canvas(3000, 2000), drawn[0], Place(700, 1400, 110))
+    places = [Place(1500, 1000, 700), Place(2400, 900, 600)]
+    for path, place in zip(drawn[1:], places, strict=False):
+        paste(picture, path, place)
+    picture.save(tmp_path / "large.png")
+    photo = open_photo(tmp_path / "large.png")
+    found = search_photo(photo)
+    assert [round(face.centre[0], -2) for face in found] == [1500, 2400]
+    located = locate_in_photo(photo, found)
+    assert [round(face.centre[0], -2) for face in located] == [1500, 2400, 700]
+    assert located[0] is found[0]
 
 
 def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn, monkeypatch):
     with Image.open(drawn[0]) as image:
         one = np.asarray(image.convert("RGB").resize((100, 100)))
-    for every, across in ((False, 12), (True, 5)):  # to locate a hundred takes seconds
-        if every:
-            monkeypatch.setattr(detector, "MAX_FACES", 20)
-        faces = find_faces(Image.fromarray(np.tile(one, (across, across, 1))), every)
-        assert len(faces) == (20 if every else MAX_FACES)
-        assert math.dist(faces[0].centre, (50 * across, 50 * across)) < 100
+    faces = find_faces(Image.fromarray(np.tile(one, (12, 12, 1))))
+    assert len(faces) == MAX_FACES
+    assert math.dist(faces[0].centre, (600, 600)) < 100
+    monkeypatch.setattr(detector, "MAX_FACES", 20)  # to locate a hundred takes seconds
+    picture = Image.fromarray(np.tile(one, (5, 5, 1)))
+    assert len(locate_faces(picture, find_faces(picture))) == 20
 
 
 def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):
@@ -167,7 +194,7 @@ def test_a_missing_or_altered_network_is_a_clear_error(tmp_path):
     package = Path(facepairs.__file__).parent
     skip = shutil.ignore_patterns("__pycache__", "default_model")
     shutil.copytree(package, tmp_path / "facepairs", ignore=skip)
-    network = tmp_path / "facepairs" / "faces" / FILE
+    network = tmp_path / "facepairs" / "photos" / FILE
     words = [sys.executable, "-c", FIND, network]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     altered, missing, whole = done.stdout.splitlines()

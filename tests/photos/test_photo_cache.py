@@ -81,12 +81,12 @@ def test_records_are_found_again(path):
 def test_embeddings_are_found_again_bit_by_bit(path):
     values = np.random.default_rng(0).normal(size=128).astype(np.float32)
     digest, cache = record(1).digest, PhotoCache(path)
-    cache.put([record(1)], b"network", {(digest, 0): values})
+    cache.put([record(1)], b"network", {(digest, 1): values})
     assert np.array_equal(PhotoCache(path).embedding(b"network", digest), values)
     assert cache.embedding(b"other", digest) is None
     assert cache.embedding(b"network", record(2).digest) is None
     for wrong in (np.full(3, np.nan, np.float32), np.full(3, np.inf, np.float32)):
-        cache.put([], b"network", {(digest, 0): wrong})
+        cache.put([], b"network", {(digest, 1): wrong})
         assert cache.embedding(b"network", digest) is None
 
 

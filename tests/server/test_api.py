@@ -65,18 +65,19 @@ def test_a_face_can_be_chosen(ask, people, group):
     found = ask("POST", "/v1/detect", files=files(image=group), data={"crops": "true"})
     assert (found["width"], found["height"]) == (640, 400)
     assert len(found["faces"]) == 2
-    for position, face in enumerate(found["faces"]):
+    for number, face in enumerate(found["faces"], 1):
+        assert face["number"] == number
         _, _, data = face["crop"].partition("base64,")
         crop = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
         assert crop.shape == (150, 150, 3)
-        photos = files(left=people[position * 2 + 1], right=group)
-        choice = {"right_face": position, "describe": True}
+        photos = files(left=people[number * 2 - 1], right=group)
+        choice = {"right_face": number, "describe": True}
         verdict = ask("POST", "/v1/verify", files=photos, data=choice)
         assert verdict["faces"]["right"]["box"] == face["box"]
         assert ["verdict", verdict["verdict"]] in verdict["description"]
         assert ["B", face["description"]] in verdict["description"]
     error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
-                data={"left_face": 2})  # fmt: skip
+                data={"left_face": 3})  # fmt: skip
     assert error["error"]["kind"] == "config"
     assert "left_face" in error["error"]["message"]
 
@@ -104,14 +105,14 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
     assert (done["enrolled"], done["people"], done["photos"]) == (2, 1, 2)
     done = ask("POST", "/v1/people", data=options, files=photo[:1])
     assert (done["enrolled"], done["known"]) == (0, 1)
-    done = ask("POST", "/v1/people", data={"name": "Ben", "face": 1, "any_quality": "1",
+    done = ask("POST", "/v1/people", data={"name": "Ben", "face": 2, "any_quality": "1",
                "forget_after": 2}, files={"photo": group.read_bytes()})  # fmt: skip
     assert (done["enrolled"], done["refused"]) == (1, [])
     everybody = {one["name"]: one for one in ask("GET", "/v1/people")["people"]}
     assert list(everybody) == ["Ann O'Neil/Müller", "Ben"]
     assert everybody["Ben"]["expires"] > everybody["Ben"]["added"]
-    for position, name in enumerate(everybody):
-        choice = {"threshold": 0.99, "face": position, "describe": True}
+    for number, name in enumerate(everybody, 1):
+        choice = {"threshold": 0.99, "face": number, "describe": True}
         answer = ask("POST", "/v1/identify", files=files(image=group), data=choice)
         assert answer["candidates"][0]["name"] == name
     assert answer["description"][0] == ["person", "Ben"]

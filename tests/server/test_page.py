@@ -206,7 +206,7 @@ def test_one_of_several_faces_is_chosen_by_key_or_click(page, photos):
     assert page.rows("#rows")[-1][1].endswith("number 2 of 2")
     assert second["faces"]["right"]["box"][0] > first["faces"]["right"]["box"][0]
     page.unfold()
-    assert "right_face=1" in page.text("#curl")
+    assert "right_face=2" in page.text("#curl")
     page.slot(1).find_elements("css selector", "svg rect")[0].click()
     page.wait(lambda: page.text("#words") and page.answer() == first)
 

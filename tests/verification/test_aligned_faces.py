@@ -134,7 +134,7 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
     reader = verifier.reader()
     first, again = (reader.see("group", tmp_path / "group.png", every=True) for _ in range(2))
     first = reader.complete(first)
-    assert [one.face for one in first] == [one.face for one in again] == [0, 1, 2]
+    assert [one.face for one in first] == [one.face for one in again] == [1, 2, 3]
     assert [one.box for one in first] == [one.box for one in again]
     assert all(one.crop is not None for one in again)  # nothing was kept until `complete`
     known = reader.see("group", tmp_path / "group.png", every=True)

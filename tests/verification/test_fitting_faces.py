@@ -34,8 +34,8 @@ def test_the_recurring_face_is_found_wherever_it_stands(seed: int, sizes: list[i
     own, photos, places = person(rng), [], []
     for size in sizes:
         faces = np.stack([person(rng) for _ in range(size)])
-        places.append(int(rng.integers(size)))
-        faces[places[-1]] = unit(own + 0.2 * person(rng))
+        places.append(int(rng.integers(size)) + 1)
+        faces[places[-1] - 1] = unit(own + 0.2 * person(rng))
         photos.append(faces)
     assert choose_faces(photos, LEAST) == places
 
@@ -45,12 +45,12 @@ def test_where_no_face_fits_none_is_chosen() -> None:
     strangers = [np.stack([person(rng), person(rng)]) for _ in range(3)]
     assert choose_faces(strangers, LEAST) == [None] * 3
     own = person(rng)[None]
-    assert choose_faces([own, strangers[0], own], LEAST) == [0, None, 0]
+    assert choose_faces([own, strangers[0], own], LEAST) == [1, None, 1]
 
 
 def test_of_copies_the_most_prominent_face_is_taken() -> None:
     faces = unit(np.random.default_rng(0).normal(size=(4, 128)))
-    assert choose_faces([faces, faces.copy()], LEAST) == [0, 0]
+    assert choose_faces([faces, faces.copy()], LEAST) == [1, 1]
 
 
 @pytest.fixture(scope="module")

@@ -155,7 +155,7 @@ def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPai
 
 def _side(name: str, photos: Path | None, one: Measurement) -> Side:
     path = None if photos is None else find_photo(photos, name)
-    picture = None if path is None else photo_url(path, one.summary.aligned, one.faces.get(name, 0))
+    picture = None if path is None else photo_url(path, one.summary.aligned, one.faces.get(name, 1))
     return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
 
 
@@ -174,7 +174,7 @@ def find_photo(data: Path, name: str) -> Path | None:
         return None
 
 
-def photo_url(path: Path, aligned: bool, face: int = 0) -> str | None:
+def photo_url(path: Path, aligned: bool, face: int = 1) -> str | None:
     """Return a photo, or a face of it, as a `data:` URL of a small JPEG; None if it is not read.
 
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.

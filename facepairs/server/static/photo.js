@@ -86,7 +86,7 @@ export class Photo {
   /** What requests need: the file under `name`, and which of several faces counts. */
   fields(name, face) {
     return this.faces.length > 1
-      ? { [name]: this.file, [face]: String(this.chosen) }
+      ? { [name]: this.file, [face]: String(this.face.number) }
       : { [name]: this.file };
   }
 
@@ -153,7 +153,7 @@ export class Photo {
       const radio = element("input", { type: "radio", name: this.group, value: number });
       radio.addEventListener("change", () => this.choose(number));
       const picture = element("img", { src: face.crop, alt: "" });
-      return element("label", {}, radio, picture, `face ${number + 1}, ${face.box?.[2] ?? 0} pixels`);
+      return element("label", {}, radio, picture, `face ${face.number}, ${face.box?.[2] ?? 0} pixels`);
     });
     fieldset.replaceChildren(legend, ...choices);
   }
