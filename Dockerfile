@@ -5,7 +5,7 @@ FROM python:3.13-slim AS build
 COPY . /src
 RUN pip wheel --quiet --no-deps --wheel-dir /wheels /src
 RUN python -m venv /opt/facepairs
-RUN /opt/facepairs/bin/pip install --quiet "$(echo /wheels/facepairs-*.whl)[serve,postgres]"
+RUN /opt/facepairs/bin/pip install --quiet "$(echo /wheels/facepairs-*.whl)[serve,postgres,heif]"
 
 FROM python:3.13-slim
 COPY --from=build /opt/facepairs /opt/facepairs

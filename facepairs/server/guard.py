@@ -168,7 +168,7 @@ class Guard:
         host = headers.get("host", "")
         if not _is_known_host(host, access.hosts):
             raise RequestProblem(
-                400, "host", "this server is not known by that name; allow this host at its start"
+                400, "host", "unknown name of this server; start it with --allow-host NAME"
             )
         client = (scope.get("client") or ("",))[0]
         if path not in UNLIMITED and not self._rate.allows(client):

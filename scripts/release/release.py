@@ -22,7 +22,8 @@ from try_wheel import Environment, check_size, try_extra
 
 ROOT = Path(__file__).parents[2]
 VERSION, CHANGELOG, CITATION = "facepairs/version.py", "CHANGELOG.md", "CITATION.cff"
-CHANGED = (VERSION, CHANGELOG, CITATION)
+README, KUBERNETES = "README.md", "examples/deploy/kubernetes.yaml"
+CHANGED = (VERSION, CHANGELOG, CITATION, README, KUBERNETES)
 SECTION = r"^## (?:Unreleased|{version})[^\n]*\n(.*?)(?=^## |\Z)"
 
 
@@ -61,14 +62,16 @@ def write_version(tree: Path, version: str, today: datetime.date) -> str:
     )
     _replace(tree / VERSION, r'^__version__ = ".*"$', f'__version__ = "{version}"')
     _replace(tree / CITATION, r"^version: .*$", f"version: {version}\ndate-released: {today}")
+    _replace(tree / README, r"^This page describes \S+\. ", f"This page describes {version}. ")
+    _replace(tree / KUBERNETES, r"\bfacepairs:\d[\w.]*", f"facepairs:{version}", 2)
     return section[1].strip()
 
 
-def _replace(path: Path, line: str, by: str) -> None:
+def _replace(path: Path, line: str, by: str, expected: int = 1) -> None:
     text = re.sub(r"^date-released: .*\n", "", path.read_text(encoding="utf-8"), flags=re.M)
     text, count = re.subn(line, by, text, flags=re.M)
-    if count != 1:
-        sys.exit(f"{path}: {count} lines like {line}; there must be one")
+    if count != expected:
+        sys.exit(f"{path}: {count} lines like {line}; there must be {expected}")
     path.write_text(text, encoding="utf-8")
 
 

@@ -11,6 +11,8 @@ import release
 from processes.script_runner import ROOT
 from try_wheel import TRIALS
 
+from facepairs.version import __version__
+
 DAY = datetime.date(2026, 11, 22)
 
 
@@ -45,10 +47,17 @@ def test_the_version_stands_in_every_file(tree):
     assert '\n__version__ = "0.9.0"\n' in (tree.path / release.VERSION).read_text()
     citation = (tree.path / release.CITATION).read_text()
     assert "\nversion: 0.9.0\ndate-released: 2026-11-22\n" in citation
+    assert "This page describes 0.9.0. " in (tree.path / release.README).read_text()
+    assert (tree.path / release.KUBERNETES).read_text().count("facepairs:0.9.0") == 2
     changelog = (tree.path / release.CHANGELOG).read_text()
     assert changelog.startswith(
         "# Changelog\n\n## 0.9.0 (2026-11-22)\n\n- Verifies faces.\n\n## 0.1"
     )
+
+
+def test_the_checkout_names_one_version():
+    for name in (release.README, release.KUBERNETES, release.CITATION):
+        assert __version__ in (ROOT / name).read_text(), name
 
 
 @pytest.mark.parametrize("version", ["next", "v0.2.0", "0.2.0.dev0", "0.2.0+mine", "00.2"])
