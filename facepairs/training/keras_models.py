@@ -25,9 +25,9 @@ def load_keras(bundle: Path | str | None = None) -> keras.Model:
         bundle: The bundle's folder; None and the word `default` mean the included model.
 
     Returns:
-        A model of uint8 crops [N, crop_px, crop_px, 3], as `Verifier.crop` cuts them: one input and
+        A model of uint8 crops [N, crop_px, crop_px, 3], such as `AlignedFace.crop`: one input and
         embeddings of length 1, or two inputs and a logit. Casting and resizing are part of it. The
-        siamese models with descriptors need Keras's TensorFlow backend.
+        `fisher` model needs Keras's TensorFlow backend.
 
     Raises:
         BadBundle: The bundle has no Keras model, or one with foreign parts. Nothing is executed.
