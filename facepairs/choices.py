@@ -7,7 +7,7 @@ from typing import Literal
 
 MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size of a photo
 # The variables that choose the file in which what is found in photos is kept, or keep nothing.
-PHOTO_CACHE, NO_PHOTO_CACHE = "FACEPAIRS_CACHE", "FACEPAIRS_NO_CACHE"
+PHOTO_CACHE, NO_PHOTO_CACHE = "FACEPAIRS_PHOTO_CACHE", "FACEPAIRS_NO_PHOTO_CACHE"
 
 Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory", "tfrecord"]

@@ -26,7 +26,7 @@ os.environ.setdefault("TF2ONNX_CATCH_ERRORS", "FALSE")
 # What is found in photos is kept for this run alone; xdist's workers share the file.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _cache = tempfile.TemporaryDirectory(prefix="facepairs-tests-", ignore_cleanup_errors=True)
-    os.environ["FACEPAIRS_CACHE"] = str(Path(_cache.name, "photos.sqlite"))
+    os.environ["FACEPAIRS_PHOTO_CACHE"] = str(Path(_cache.name, "photos.sqlite"))
 # A script's background jobs ignore Ctrl-C, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The time of an example depends on the machine, not on the code.

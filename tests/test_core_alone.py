@@ -51,11 +51,13 @@ def core(tmp_path_factory):
 
 def command_lines(command, words=()):
     """Return the words of every command of a group."""
-    children = getattr(command, "commands", {})
-    lines = [
-        line for name, child in children.items() for line in command_lines(child, (*words, name))
+    if not hasattr(command, "list_commands"):
+        return [words]
+    return [
+        line
+        for name in command.list_commands(None)
+        for line in command_lines(command.get_command(None, name), (*words, name))
     ]
-    return lines or [words]
 
 
 def test_every_command_shows_its_help(core):
@@ -88,9 +90,9 @@ def test_it_verifies_searches_enrols_scores_and_checks(core):
 
 
 MISSING = {
-    ("train", FACES, "--out", "run"): ("facepairs train", "train"),
-    ("crossval", FACES, "--lists", "lists", "--out", "run"): ("facepairs crossval", "train"),
-    ("calibrate", "default", FACES, "--out", "mine"): ("facepairs calibrate", "measure"),
+    ("train", FACES, "--out", "run"): ("facepairs.train", "train"),
+    ("crossval", FACES, "--lists", "lists", "--out", "run"): ("facepairs.crossval", "train"),
+    ("calibrate", "default", FACES, "--out", "mine"): ("facepairs.calibrate", "measure"),
     ("export", "default", "--out", "phone"): ("facepairs export", "train"),
     ("bench", FACES): ("facepairs bench", "train"),
     ("serve",): ("facepairs serve", "serve"),
@@ -109,7 +111,7 @@ def test_a_missing_extra_is_one_line_for_people_and_an_object_for_programs(core)
     for (words, (what, extra)), for_people, (code, out, err) in zip(
         MISSING.items(), done[::2], done[1::2], strict=True
     ):
-        message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
+        message = f"{what} needs the {extra} extra: pip install 'facepairs[{extra}]'"
         assert for_people == (2, "", f"facepairs: error: {message}\n"), words
         assert (code, err) == (2, ""), words
         assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}

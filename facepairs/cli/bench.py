@@ -17,6 +17,7 @@ from facepairs.cli.shared.output import (
     print_json,
     print_rows,
 )
+from facepairs.support.extras import require_extra
 from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
@@ -46,6 +47,7 @@ def bench(
     files once, so the disk does not matter if they fit in memory; caches are written to the folder
     for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
+    require_extra("train", "facepairs bench")
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import STORES, TRAINED, Settings, select_rows
     from facepairs.bench.run import run_bench

@@ -1,11 +1,11 @@
-"""`facepairs cache build | forget`."""
+"""`facepairs cache build`."""
 
 from typing import Annotated
 
-import typer
 from typer import Option
 
 from facepairs.choices import Encoding
+from facepairs.cli.shared.app import App
 from facepairs.cli.shared.options import (
     Align,
     AnyData,
@@ -19,13 +19,19 @@ from facepairs.cli.shared.options import (
 )
 from facepairs.cli.shared.output import print_result
 from facepairs.support import console
+from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
 
-app = typer.Typer(
-    help="Keep sampled pairs in TFRecord files; forget known photos.",
+app = App(
+    help="Keep sampled pairs and their images in TFRecord files.",
     epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 20000",
     no_args_is_help=True,
 )
+
+
+@app.callback()
+def cache() -> None:
+    """Keep sampled pairs and their images in TFRecord files."""  # makes it a group
 
 
 @app.command(epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 100000")
@@ -51,6 +57,7 @@ def build(
     --runner. Of several faces, threads take the one that fits the folder, a runner the most
     prominent one. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
+    require_extra("train", "facepairs cache build")
     with console.waiting("starting TensorFlow"):
         from facepairs.beam.build_cache import build_cache_at
         from facepairs.training.inputs.pair_cache import cache_config
@@ -73,17 +80,3 @@ def build(
     ]
     values = {"out": out, "bytes": size, "manifest": manifest.to_json(), "schema": 1}
     print_result(json, values, rows)
-
-
-@app.command(epilog="Example: facepairs cache forget")
-def forget(json: Json = False) -> None:
-    """Delete what all commands found in photos and kept: places of faces, and embeddings.
-
-    It is found again when it is needed. Galleries, scores and bundles stay.
-    """
-    from facepairs.photos.photo_cache import PhotoCache, cache_file
-
-    file = cache_file()
-    deleted = PhotoCache(file).forget()
-    values = {"photo_cache": str(file), "deleted": deleted, "schema": 1}
-    print_result(json, values, [("deleted" if deleted else "nothing at", str(file))])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
+from facepairs.cli.shared.app import App
 from facepairs.cli.shared.options import Data, Json
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from facepairs.data.findings import DatasetReport
     from facepairs.data.importing import ImportReport
 
-app = typer.Typer(
+app = App(
     help="Check, import, draw or fetch folders of faces.",
     epilog="Example: facepairs data check photos/",
     no_args_is_help=True,

@@ -11,7 +11,7 @@ from typer import Option
 
 from facepairs.cli.shared.output import ERROR, UNDECIDED
 from facepairs.support.atomic import atomic_file
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.support.words import command_line
 
 EXAMPLE = """\b
@@ -64,7 +64,7 @@ def demo(
     if quick:
         _show_verdicts(out)
         return
-    require_extras(["train"], "facepairs demo")
+    require_extra("train", "facepairs demo")
     faces, run, scores, page = out / "faces", out / "run", out / "scores.csv", out / "report.html"
     bundle = run / "bundle"
     if not faces.exists():

@@ -9,6 +9,7 @@ from facepairs.choices import ExportFormat
 from facepairs.cli.shared.options import BundleArgument, Json
 from facepairs.cli.shared.output import print_result
 from facepairs.support import console
+from facepairs.support.extras import require_extra
 
 EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 
@@ -26,6 +27,7 @@ def export(
     It is checked against the bundle's own: both networks get the same random crops and drawn faces;
     nothing is written if they differ.
     """
+    require_extra("train", "facepairs export")
     with console.waiting(f"writing {format} and comparing it with the bundle"):
         from facepairs.evaluation.serialize import to_plain
         from facepairs.training.export import export as run

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from facepairs.cli.shared.app import App
 from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
     MATCH,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from facepairs.gallery.gallery import Gallery as OpenGallery
     from facepairs.gallery.identification import Identification
 
-app = typer.Typer(
+app = App(
     help="Enrol known people once, then ask who a photo shows.",
     epilog="Example: facepairs gallery identify known.gallery photo.jpg",
     no_args_is_help=True,

@@ -11,6 +11,7 @@ from typer import Option
 from facepairs.cli.shared.options import Bundle, Json
 from facepairs.cli.shared.output import log, quiet
 from facepairs.support.console import showing
+from facepairs.support.extras import require_extra
 
 EXAMPLE = """\b
 Examples:
@@ -67,6 +68,7 @@ def serve(
     logged. Ctrl+C or SIGTERM answers what is in work and stops. With --json the line that is
     printed at the start is an object.
     """
+    require_extra("serve", "facepairs serve")
     from facepairs.server.guard import Access
     from facepairs.server.run import run_server
 

@@ -33,7 +33,7 @@ from facepairs.evaluation.pair_scores import (
 )
 from facepairs.evaluation.sources import describe_unknown_training
 from facepairs.support import console
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
@@ -124,7 +124,7 @@ def calibrate(
         BadData: The folder cannot be read, or `out` cannot be written.
         MissingExtra: The extra `measure` is not installed.
     """
-    require_extras(["measure"], "facepairs.calibrate")
+    require_extra("measure", "facepairs.calibrate")
     model, data, out = open_model(bundle), Path(data), Path(out)
     if str(out) == DEFAULT:
         raise BadConfig(f"{DEFAULT} names the included model; choose another folder", "out")

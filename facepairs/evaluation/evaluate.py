@@ -23,7 +23,7 @@ from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import ScoreSource, find_sources, known_in_selection
 from facepairs.evaluation.summary import SCHEMA, Summary
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
@@ -142,7 +142,7 @@ def evaluate(
         NotEnough: A class is missing or too rare.
         MissingExtra: The extra `measure` is not installed.
     """
-    require_extras(["measure"], "facepairs.evaluate")
+    require_extra("measure", "facepairs.evaluate")
     words = [str(one) for one in ([sources] if isinstance(sources, Place) else sources)]
     words += [] if data is None else [str(data)]
     score_sources, folder = find_sources(words)

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 
 VARIABLE = "FACEPAIRS_PASSPHRASE"
 PROBE = b"facepairs gallery"  # is encrypted to tell a wrong passphrase
@@ -38,7 +38,7 @@ class EncryptedValues(PlainValues):
     """Encrypts values; what they belong to is their context, and authenticated with them."""
 
     def __init__(self, passphrase: str, salt: bytes) -> None:
-        require_extras(["encrypt"], "an encrypted gallery")
+        require_extra("encrypt", "an encrypted gallery")
         from cryptography.hazmat.primitives.ciphers.aead import AESSIV
         from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
@@ -59,7 +59,7 @@ class EncryptedValues(PlainValues):
 
 def check_new_passphrase(passphrase: str) -> None:
     """Raise BadConfig if it is empty, and MissingExtra if nothing can be encrypted."""
-    require_extras(["encrypt"], "an encrypted gallery")
+    require_extra("encrypt", "an encrypted gallery")
     if not passphrase:
         raise BadConfig(f"no passphrase; set {VARIABLE} to one of several words")
 

@@ -15,7 +15,7 @@ from facepairs.grouping.folder import (
 )
 from facepairs.grouping.groups import PRECISION, Groups, KnownFaces, group_faces
 from facepairs.grouping.write import write_people_folder
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.support.words import command_line
 from facepairs.verification.linkage import unit_rows
 from facepairs.verification.verifier import Verifier
@@ -57,7 +57,7 @@ def group(
         NotEnough: The model was measured on too few pairs for this precision.
         MissingExtra: The extra `measure` is not installed.
     """
-    require_extras(["measure"], "facepairs.group")
+    require_extra("measure", "facepairs.group")
     if not 0 < precision < 1:
         raise BadConfig(
             f"precision is {precision:g}; give the share of joined pairs that should be right, "

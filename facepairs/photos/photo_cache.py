@@ -233,12 +233,12 @@ def _delete(path: Path) -> None:
 
 
 def photo_cache() -> PhotoCache:
-    """Return this process' cache: the file $FACEPAIRS_CACHE, or the one in the user's cache folder.
+    """Return this process' cache: the file $FACEPAIRS_PHOTO_CACHE, or the one in the user's cache folder.
 
-    With $FACEPAIRS_NO_CACHE it is in memory.
+    With $FACEPAIRS_NO_PHOTO_CACHE it is in memory.
 
     Raises:
-        BadData: $FACEPAIRS_CACHE is another file.
+        BadData: $FACEPAIRS_PHOTO_CACHE is another file.
     """
     path = None if os.environ.get(NO_PHOTO_CACHE) else cache_file()
     return _cache_at(path, os.getpid())

@@ -1,7 +1,6 @@
-"""The optional packages: which modules each extra of facepairs brings, and what to install."""
+"""The extras of facepairs: the modules that each one brings, and a check for them."""
 
 import importlib.util
-from collections.abc import Sequence
 
 from facepairs.errors import MissingExtra
 
@@ -15,20 +14,14 @@ EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.t
 }
 
 
-def require_extras(extras: Sequence[str], what: str) -> None:
-    """Raise MissingExtra unless the packages of these extras are installed; imports none of them.
+def require_extra(extra: str, what: str) -> None:
+    """Raise MissingExtra unless the packages of an extra are installed; imports none of them.
 
     Args:
-        extras: Keys of `EXTRAS`.
-        what: What needs them, as a user would write it: `facepairs train`.
+        extra: A key of `EXTRAS`.
+        what: What needs it, as a user would write it: `facepairs train`.
     """
-    missing = [
-        extra
-        for extra in extras
-        if any(importlib.util.find_spec(module) is None for module in EXTRAS[extra])
-    ]
-    if missing:
+    if any(importlib.util.find_spec(module) is None for module in EXTRAS[extra]):
         raise MissingExtra(
-            f"{what} needs more packages; install them with: "
-            f"pip install 'facepairs[{','.join(missing)}]'"
+            f"{what} needs the {extra} extra: pip install 'facepairs[{extra}]'"
         )

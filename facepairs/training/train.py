@@ -13,7 +13,7 @@ from facepairs.choices import Devices, Store
 from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig
 from facepairs.support import console
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
 from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
@@ -74,7 +74,7 @@ def train(
         LostWorker: Another worker of the training stopped or cannot be reached.
     """
     started_s = time.perf_counter()
-    require_extras(["train"], "facepairs.train")
+    require_extra("train", "facepairs.train")
     folder = Path(data)
     cluster = Cluster() if devices == "one" else read_cluster()
     given = Path(out) if out is not None else None

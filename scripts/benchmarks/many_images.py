@@ -263,7 +263,7 @@ def run_measured(words: list[str], log: Path) -> tuple[Row, list[Row]]:
     """Run a process; return its costs, and the stages that it prints."""
     started, peak, output = time.monotonic(), 0.0, b""
     with open(log, "wb") as errors:
-        known = {**os.environ, "FACEPAIRS_CACHE": os.fspath(log.parent / "photos.sqlite")}
+        known = {**os.environ, "FACEPAIRS_PHOTO_CACHE": os.fspath(log.parent / "photos.sqlite")}
         child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, env=known)
         assert child.stdout
         os.set_blocking(child.stdout.fileno(), False)

@@ -19,7 +19,8 @@ from typing import Any, get_args, get_type_hints
 from msgspec import inspect
 from python_reference import PYTHON_MARKER, with_python
 
-from facepairs.cli.main import EVERYWHERE, build_command
+from facepairs.cli.main import build_command
+from facepairs.cli.shared.app import global_options
 from facepairs.config import TEMPLATE, TrainConfig
 from facepairs.server.routes import ERRORS, ROUTES, openapi
 
@@ -113,15 +114,16 @@ def _type_in_words(field: dict[str, Any]) -> str:
 
 
 def _commands(command: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
-    for name, child in getattr(command, "commands", {}).items():
-        yield from _commands(child, [*path, name])
-    if not hasattr(command, "commands"):
+    if not hasattr(command, "list_commands"):
         yield " ".join(path), command
+        return
+    for name in command.list_commands(None):
+        yield from _commands(command.get_command(None, name), [*path, name])
 
 
 def _block(path: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    shared = {"--help", *EVERYWHERE}
+    shared = {"--help", *(name for option in global_options() for name in option.opts)}
     options = [
         p for p in command.params if p.param_type_name == "option" and not shared & {*p.opts}
     ]

@@ -107,7 +107,7 @@ class Environment:
         # Neither this checkout nor other packages may help.
         hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
         variables = {name: value for name, value in os.environ.items() if name not in hidden}
-        variables["FACEPAIRS_CACHE"] = str(self.work / "photos.sqlite")
+        variables["FACEPAIRS_PHOTO_CACHE"] = str(self.work / "photos.sqlite")
         began = time.monotonic()
         done = subprocess.run(
             [str(self.bin / command[0]), *command[1:]],

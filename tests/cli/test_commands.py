@@ -5,7 +5,8 @@ from typing import Any
 
 from processes.command_line import in_process
 
-from facepairs.cli.main import COMMANDS, EVERYWHERE, build_command
+from facepairs.cli.main import COMMANDS, build_command
+from facepairs.cli.shared.app import global_options
 
 MOST_COMMANDS, MOST_OPTIONS = 24, 102
 UNCOUNTED = {"--help", "--json", "--quiet", "--verbose"}
@@ -14,26 +15,33 @@ LONGEST_HELP = 60  # characters of the line in the list of commands
 
 def leaves(command: Any) -> Iterator[Any]:
     """Yield the commands below a group."""
-    for child in getattr(command, "commands", {}).values():
-        yield from leaves(child) if hasattr(child, "commands") else [child]
+    for name in command.list_commands(None):
+        child = command.get_command(None, name)
+        yield from leaves(child) if hasattr(child, "list_commands") else [child]
+
+
+EVERYWHERE = {name for option in global_options() for name in option.opts}
 
 
 def options_of(command: Any) -> set[str]:
     """Return the long names of the options that only this command has."""
     names = {name for option in command.params for name in option.opts if name.startswith("--")}
-    return names - UNCOUNTED - set(EVERYWHERE)
+    return names - UNCOUNTED - EVERYWHERE
 
 
 def test_there_are_few_commands_and_options():
     commands = list(leaves(build_command()))
-    everywhere = set(EVERYWHERE) - UNCOUNTED
     assert len(commands) <= MOST_COMMANDS
-    assert sum(len(options_of(one)) for one in commands) + len(everywhere) <= MOST_OPTIONS
+    assert sum(len(options_of(one)) for one in commands) + len(EVERYWHERE - UNCOUNTED) <= MOST_OPTIONS
 
 
 def test_an_option_s_value_may_be_called_like_a_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    in_process("--cache", "cache", "info", "default", check=0)
+    in_process("--photo-cache", "cache", "info", "default", check=0)
+
+
+def test_a_mistyped_command_gets_a_suggestion():
+    assert "'verify'" in in_process("verfy", "a.jpg", "b.jpg", check=2).stderr
 
 
 def test_an_option_has_one_name():

@@ -45,7 +45,7 @@ def pairs(few_faces, tmp_path):
 
 def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, tmp_path):
     file, outs = tmp_path / "folder" / "photos.sqlite", [tmp_path / f"{n}.csv" for n in range(4)]
-    here = ("--cache", file)
+    here = ("--photo-cache", file)
     in_process(*here, *score(pairs, outs[0]), check=0)
     assert (kept(file), kept(file, "photos")) == (PHOTOS, PHOTOS)
     if os.name == "posix":
@@ -53,11 +53,11 @@ def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, 
     before = file.read_bytes()
     in_process(*score(pairs, outs[1]), *here, check=0)
     assert file.read_bytes() == before
-    done = in_process("cache", "forget", f"--cache={file}", "--no-cache", "--json", check=0)
+    done = in_process("forget", f"--photo-cache={file}", "--no-photo-cache", "--json", check=0)
     assert json.loads(done.stdout)["deleted"]
     assert not list(file.parent.iterdir())
-    assert not json.loads(in_process("cache", "forget", *here, "--json", check=0).stdout)["deleted"]
-    in_process("--no-cache", *score(pairs, outs[2]), *here, check=0)
+    assert not json.loads(in_process("forget", *here, "--json", check=0).stdout)["deleted"]
+    in_process("--no-photo-cache", *score(pairs, outs[2]), *here, check=0)
     assert not list(file.parent.iterdir())
     assert len({out.read_bytes() for out in outs[:3]}) == 1
 
@@ -65,18 +65,18 @@ def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, 
 def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
     file = tmp_path / "photos.sqlite"
     photos = sorted(few_faces.glob("*/*.jpg"))[:2]
-    in_process("verify", *photos, "--cache", file)
+    in_process("verify", *photos, "--photo-cache", file)
     assert not file.exists()
     gallery = tmp_path / "known.gallery"
     add = ("gallery", "add", gallery, photos[0], "--name", "Ann", "--any-quality")
-    in_process(*add, "--cache", file)
+    in_process(*add, "--photo-cache", file)
     assert kept(file) == kept(file, "photos") == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
-    words = score(pairs, out, "--cache", file)
+    words = score(pairs, out, "--photo-cache", file)
     with subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True) as process:
         limit = time.monotonic() + 60
         while not kept(file) and process.poll() is None:
@@ -91,5 +91,5 @@ def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     in_process(*words, check=0)
     assert kept(file) == PHOTOS
     whole = tmp_path / "whole.csv"
-    in_process(*score(pairs, whole, "--no-cache"), check=0)
+    in_process(*score(pairs, whole, "--no-photo-cache"), check=0)
     assert out.read_bytes() == whole.read_bytes()

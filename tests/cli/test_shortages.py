@@ -10,6 +10,7 @@ import time
 import pytest
 from processes.command_line import command, facepairs, in_process
 
+from facepairs.bundles import loading
 from facepairs.cli import main as cli
 from facepairs.cli.shared.output import describe_failure
 
@@ -28,10 +29,10 @@ def limited(number, value):
     ],
 )
 def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
-    def raising(names):
+    def raising():
         raise error
 
-    monkeypatch.setattr(cli, "build_app", raising)
+    monkeypatch.setattr(cli, "build_command", raising)
     with pytest.raises(SystemExit) as caught:
         cli.main(["info"])
     assert caught.value.code == 2
@@ -52,11 +53,11 @@ def test_tensorflow_calls_a_full_disk_exhausted_too(text, word):
 
 @pytest.mark.parametrize("words", [(), ("--json",), ("--quiet",)])
 def test_a_bug_has_a_traceback_and_an_exit_code_of_its_own(monkeypatch, words):
-    def raising(names):
+    def raising(model):
         raise RuntimeError("no shortage")
 
-    monkeypatch.setattr(cli, "build_app", raising)
-    done = in_process("info", *words, check=70)
+    monkeypatch.setattr(loading, "open_model", raising)
+    done = in_process("info", "default", *words, check=70)
     lines = done.stderr.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
     assert "RuntimeError: no shortage" in lines

@@ -249,19 +249,19 @@ def test_while_a_file_is_busy_memory_serves(path, monkeypatch, caplog):
 
 
 def test_the_file_is_the_users_choice(tmp_path, monkeypatch):
-    monkeypatch.setenv("FACEPAIRS_CACHE", str(tmp_path / "mine"))
+    monkeypatch.setenv("FACEPAIRS_PHOTO_CACHE", str(tmp_path / "mine"))
     cache = photo_cache()
     assert cache is photo_cache()
     assert cache.path == tmp_path / "mine"
     (tmp_path / "photo.jpg").write_bytes(b"not ours")
     for other in (tmp_path, tmp_path / "photo.jpg"):
-        monkeypatch.setenv("FACEPAIRS_CACHE", str(other))
+        monkeypatch.setenv("FACEPAIRS_PHOTO_CACHE", str(other))
         with pytest.raises(BadData):
             photo_cache()
-    monkeypatch.setenv("FACEPAIRS_NO_CACHE", "1")
+    monkeypatch.setenv("FACEPAIRS_NO_PHOTO_CACHE", "1")
     assert photo_cache().path is None
-    monkeypatch.delenv("FACEPAIRS_NO_CACHE")
-    monkeypatch.delenv("FACEPAIRS_CACHE")
+    monkeypatch.delenv("FACEPAIRS_NO_PHOTO_CACHE")
+    monkeypatch.delenv("FACEPAIRS_PHOTO_CACHE")
     assert photo_cache().path.parent.name.lower() in ("facepairs", "cache")
 
 

@@ -187,7 +187,7 @@ def crossval_job(base: Path) -> Job:
 
 def score_job(base: Path) -> Job:
     def words(place: Path) -> tuple[object, ...]:
-        files = ("--out", place / "scores.csv", "--cache", place / "photos.sqlite")
+        files = ("--out", place / "scores.csv", "--photo-cache", place / "photos.sqlite")
         return ("score", base / "pairs.csv", "--root", base / "many", *files)
 
     def is_complete(place: Path) -> bool:

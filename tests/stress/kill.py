@@ -104,7 +104,7 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     base = options.out.resolve()
-    os.environ["FACEPAIRS_CACHE"] = str(base / "photos.sqlite")  # not the user's own
+    os.environ["FACEPAIRS_PHOTO_CACHE"] = str(base / "photos.sqlite")  # not the user's own
     prepare(base)
     warm_up()
     started = time.monotonic()

@@ -38,9 +38,9 @@ class Ended:
 
 def warm_up() -> None:
     """Import everything that the commands import."""
-    from facepairs.cli.shared.output import quiet_tensorflow
+    from facepairs.cli.shared.output import set_up_tensorflow
 
-    quiet_tensorflow()
+    set_up_tensorflow()
     import keras  # noqa: F401
     import onnx  # noqa: F401
     import onnxruntime  # noqa: F401

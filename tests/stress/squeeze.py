@@ -100,7 +100,7 @@ def main() -> int:
         raise SystemExit("start it with: FACEPAIRS_OWN_MOUNTS=1 unshare -rm python -m ...")
     options.out.mkdir(parents=True, exist_ok=True)
     base = options.out.resolve()
-    os.environ["FACEPAIRS_CACHE"] = str(base / "photos.sqlite")  # not the user's own
+    os.environ["FACEPAIRS_PHOTO_CACHE"] = str(base / "photos.sqlite")  # not the user's own
     prepare(base)
     warm_up()
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)

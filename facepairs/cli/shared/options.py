@@ -50,7 +50,8 @@ MaxFmr = Annotated[
     Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
 ]
 Prior = Annotated[float, Option(help="Share of genuine pairs among yours, for the probability.")]
-Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+# Eager, so that it is known when the value of another option is refused.
+Json = Annotated[bool, Option("--json", is_eager=True, help="Print the result as JSON.")]
 Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]
 Groups = Annotated[

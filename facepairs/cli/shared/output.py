@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
@@ -93,7 +95,7 @@ def _separate_stderr() -> None:
     faulthandler.enable(sys.stderr)
 
 
-def quiet_tensorflow() -> None:
+def set_up_tensorflow() -> None:
     """Set the environment variables of TensorFlow and Keras; call it before their import."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if verbose() else "3")
     os.environ["KERAS_BACKEND"] = "tensorflow"
@@ -203,7 +205,7 @@ def percent(share: float | None) -> str:
     return "unknown, too few pairs" if share is None else f"{100 * share:.3g} %"
 
 
-def describe_failure(error: Exception) -> str:
+def describe_failure(error: BaseException) -> str:
     """Return what the system refused or ran out of, or "" for any other error."""
     if isinstance(error, MemoryError) or type(error).__name__ == TENSORFLOW_EXHAUSTED:
         if full := FULL_DISK.search(str(error)):
@@ -215,24 +217,57 @@ def describe_failure(error: Exception) -> str:
     return f"{place}{error.strerror or error}; choose another place, free space or raise the limit"
 
 
-def report_error(error: FacepairsError, flags: Mapping[str, str], as_json: bool) -> int:
-    """Print an error that a user can act on, with the options that it is about.
+def report(
+    error: BaseException, names: Mapping[str, str] | None = None, as_json: bool = False
+) -> int:
+    """Print why a command failed, in one line or with `as_json` as an object.
 
     Args:
-        error: The error.
-        flags: What the user types for each argument of the command.
+        error: What it raised.
+        names: What the user types for each parameter of the command.
         as_json: Print an object.
+
+    Returns:
+        The exit code.
     """
-    has_settings = "config" in flags  # what is no option may be a setting of that file
-    names = (flags.get(name, name) for name in error.arguments if name in flags or has_settings)
-    print_error(error.kind, error.with_names(names), as_json)
+    if isinstance(error, FacepairsError):
+        return _report_error(error, names or {}, as_json)
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        print_error("interrupted", "interrupted", as_json)
+        return INTERRUPTED
+    if hasattr(error, "format_message"):  # click's UsageError
+        return _report_usage_error(error, as_json)
+    if failure := describe_failure(error):
+        print_error("system", failure, as_json)
+        return ERROR
+    return _report_bug(error, as_json)
+
+
+def _report_error(error: FacepairsError, names: Mapping[str, str], as_json: bool) -> int:
+    """Print an error that a user can act on, with the options that it is about."""
+    has_settings = "config" in names  # what is no option may be a setting of that file
+    about = (names.get(name, name) for name in error.arguments if name in names or has_settings)
+    print_error(error.kind, error.with_names(about), as_json)
     if isinstance(error, LostWorker):
         return LOST_WORKER
     return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
 
 
-def report_bug(error: Exception, as_json: bool) -> int:
-    """Print an error that nobody foresaw: Python's traceback on stderr, and what to do with it."""
+def _report_usage_error(error: Any, as_json: bool) -> int:
+    """Print a mistake in the command line."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(context.get_help())
+        return ERROR
+    command = context.command_path if context else "facepairs"
+    message = error.format_message().replace("\n", " ").rstrip(".")
+    parsed = context.params if context else {}  # --json is parsed first
+    print_error("usage", f"{message}; see {command} --help", as_json or bool(parsed.get("json")))
+    return ERROR
+
+
+def _report_bug(error: BaseException, as_json: bool) -> int:
+    """Print Python's traceback of an unexpected error on stderr, and ask for a report."""
     traceback.print_exception(error, file=sys.stderr)
     message = (
         f"this is a bug in facepairs ({type(error).__name__}); please report it with the command "
@@ -240,22 +275,6 @@ def report_bug(error: Exception, as_json: bool) -> int:
     )
     print_error("bug", message, as_json)
     return BUG
-
-
-def is_usage_error(error: Exception) -> bool:
-    """Return whether this is a mistake in the command line (click's UsageError)."""
-    return hasattr(error, "format_message")
-
-
-def report_usage_error(error: Any, as_json: bool) -> int:
-    """Print a mistake in the command line in one line."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        print(error.ctx.get_help())
-        return ERROR
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "facepairs"
-    message = error.format_message().replace("\n", " ").rstrip(".")
-    print_error("usage", f"{message}; see {command} --help", as_json)
-    return ERROR
 
 
 def warn_of_face(photo: Path, faces: int, hints: "Iterable[Hint]", advice: str) -> None:

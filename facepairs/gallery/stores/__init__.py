@@ -6,7 +6,7 @@ from pathlib import Path
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.stores.base import GalleryStore
 from facepairs.gallery.stores.sqlite import SqliteStore
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.support.places import refuse_url
 
 # As SQLAlchemy has it, too, with a driver.
@@ -24,7 +24,7 @@ def open_store(
         MissingExtra: The package that it needs is not installed.
     """
     if database := _DATABASE.match(str(place)):
-        require_extras(["postgres"], "a gallery in PostgreSQL")
+        require_extra("postgres", "a gallery in PostgreSQL")
         from facepairs.gallery.stores.postgres import PostgresStore
 
         return PostgresStore(f"postgresql://{database[2]}", write, passphrase, create)

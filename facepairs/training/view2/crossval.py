@@ -35,7 +35,7 @@ from facepairs.evaluation.sources import (
 from facepairs.evaluation.summary import Summary
 from facepairs.photos.inspection import PhotoTable
 from facepairs.support import console
-from facepairs.support.extras import require_extras
+from facepairs.support.extras import require_extra
 from facepairs.training.run_folder import (
     BUNDLE,
     Run,
@@ -115,7 +115,7 @@ def crossval(
             network knows people of its fold.
         MissingExtra: The packages for training are not installed.
     """
-    require_extras(["train"], "facepairs.crossval")
+    require_extra("train", "facepairs.crossval")
     folder, place, numbers = Path(data), Path(out), tuple(sorted(set(folds)))
     given = (config or TrainConfig()).replace(test_share=0.0)
     settings = settings_of_run(given, place, resume, changeable=frozenset())
