@@ -1,12 +1,12 @@
-"""The values of settings that are a choice, as types: the command line lists them in its help.
+"""The allowed values of settings, as types: the command line lists them in its help.
 
-Apart from `config`, because the command line imports this module at every start.
+Separate from `config`, because the command line imports this module at every start.
 """
 
 from typing import Literal
 
-MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size of a photo
-# The variables that choose the file in which what is found in photos is kept, or keep nothing.
+MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size of photos
+# The variables that choose the file of the photo cache, or turn it off.
 PHOTO_CACHE, NO_PHOTO_CACHE = "FACEPAIRS_PHOTO_CACHE", "FACEPAIRS_NO_PHOTO_CACHE"
 
 Align = Literal["landmarks", "none"]

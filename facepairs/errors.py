@@ -14,11 +14,11 @@ class FacepairsError(Exception):
 
     Args:
         message: The line.
-        *arguments: Names of the arguments or settings that the message is about. A function's
-            caller reads them behind the message; the command line shows its options there.
+        *arguments: Names of the arguments or settings that the message is about. They are appended
+            to the message; the command line shows its options there.
 
     Attributes:
-        kind: Names the error for programs.
+        kind: The kind of error, for programs.
         message: The line.
         arguments: The names.
     """
@@ -36,12 +36,12 @@ class FacepairsError(Exception):
         return self.with_names(self.arguments)
 
     def with_names(self, names: Iterable[str]) -> str:
-        """Return the message with names of arguments behind it."""
+        """Return the message followed by names of arguments."""
         listed = ", ".join(names)
         return f"{self.message} ({listed})" if listed else self.message
 
     def kept(self) -> Self:
-        """Return the error, to be kept, without what was in memory where it was raised: images."""
+        """Return the error without its traceback, which would keep images in memory."""
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
 
@@ -66,19 +66,19 @@ class MissingExtra(FacepairsError):
 
 
 class BadData(FacepairsError):
-    """A folder of faces, a pair list or a scores file that cannot be used as it is."""
+    """A folder of faces, a list of pairs or a scores file that cannot be used as it is."""
 
     kind = "data"
 
 
 class NotEnrolled(BadData):
-    """A name that nobody in the gallery has, or a gallery without anybody."""
+    """A name that is not in the gallery, or an empty gallery."""
 
     kind = "nobody"
 
 
 class BadGallery(BadData):
-    """A gallery's file or database that is damaged, in use or cannot be reached."""
+    """A gallery whose file or database is damaged, in use or unreachable."""
 
     kind = "gallery"
 

@@ -1,1 +1,1 @@
-"""Known people: their embeddings in one file, and who of them a photo shows."""
+"""Galleries of known people: enrol them, and identify them in photos."""

@@ -1,7 +1,7 @@
 """Encryption of a gallery's names, embeddings and hashes of photos, under a passphrase.
 
-scrypt makes the key. AES-SIV authenticates every value, and always encrypts it to the same bytes:
-so a name or a hash is found by its ciphertext. How many photos a person has shows by that.
+scrypt derives the key. AES-SIV authenticates every value and always encrypts it to the same bytes,
+so a name or a hash is found by its ciphertext. This reveals how many photos a person has.
 
 References:
     RFC 7914 (scrypt), RFC 5297 (AES-SIV).
@@ -26,16 +26,16 @@ class PlainValues:
     """Keeps values as they are."""
 
     def seal(self, value: bytes, *context: bytes) -> bytes:
-        """Return what is stored of a value."""
+        """Return the stored form of a value."""
         return value
 
     def open(self, sealed: bytes, *context: bytes) -> bytes:
-        """Return the value; raise ValueError if it was changed, or sealed in another context."""
+        """Return the value; raise ValueError if it was changed or sealed in another context."""
         return sealed
 
 
 class EncryptedValues(PlainValues):
-    """Encrypts values; what they belong to is their context, and authenticated with them."""
+    """Encrypts values and authenticates them with their context, the column they belong to."""
 
     def __init__(self, passphrase: str, salt: bytes) -> None:
         require_extra("encrypt", "an encrypted gallery")
@@ -58,7 +58,7 @@ class EncryptedValues(PlainValues):
 
 
 def check_new_passphrase(passphrase: str) -> None:
-    """Raise BadConfig if it is empty, and MissingExtra if nothing can be encrypted."""
+    """Raise BadConfig for an empty passphrase, and MissingExtra without `cryptography`."""
     require_extra("encrypt", "an encrypted gallery")
     if not passphrase:
         raise BadConfig(f"no passphrase; set {VARIABLE} to one of several words")
@@ -73,16 +73,16 @@ def new_encryption(passphrase: str) -> tuple[bytes, bytes]:
 def open_encryption(
     place: str, passphrase: Passphrase, salt: bytes, probe: bytes
 ) -> EncryptedValues:
-    """Return what decrypts a gallery.
+    """Return a decryptor for the gallery.
 
     Args:
         place: The gallery, for messages.
-        passphrase: Where it is no text, that of the environment comes first.
-        salt: Of the gallery.
-        probe: Of the gallery.
+        passphrase: The passphrase; a function is asked only if the environment has none.
+        salt: The gallery's salt.
+        probe: The gallery's sealed probe.
 
     Raises:
-        BadData: There is no passphrase, or it is wrong.
+        BadData: The passphrase is missing or wrong.
         MissingExtra: The package `cryptography` is not installed.
     """
     if not isinstance(passphrase, str):

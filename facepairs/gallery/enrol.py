@@ -1,4 +1,4 @@
-"""Photos to enrol: hash, find the face, judge its quality, embed; and what became of them."""
+"""Enrol photos: hash them, find the face, judge its quality, embed it, and report the result."""
 
 import hashlib
 import os
@@ -31,14 +31,14 @@ class Refused(msgspec.Struct, frozen=True):
 
 @dataclass
 class Enrolment:
-    """What became of some photos.
+    """The result of enrolling some photos.
 
     Attributes:
         enrolled: Number of photos that were added.
-        known: Number of photos that were enrolled for the same person before.
-        refused: Photos that cannot be used, or are enrolled for somebody else.
-        unnamed: Number of people who were left out, as nobody has named them.
-        renamed: Names of people that were changed, as their folders have another name.
+        known: Number of photos that were already enrolled for the same person.
+        refused: Photos that cannot be used, or are enrolled for another person.
+        unnamed: Number of people who were left out because they have no name yet.
+        renamed: Old and new names of people whose folders were renamed.
     """
 
     enrolled: int = 0
@@ -53,7 +53,7 @@ class Enrolment:
 
 
 class Photo(NamedTuple):
-    """A photo to enrol: whose it is, what messages call it, and its file or content.
+    """A photo to enrol: the person, a name for messages, and the file or content.
 
     `face` is the number of the face, from 1 for the most prominent.
     """
@@ -65,7 +65,7 @@ class Photo(NamedTuple):
 
 
 class ReadPhoto(NamedTuple):
-    """A photo after it was read: with a problem, with who is enrolled with it, or an embedding."""
+    """A photo after reading: with a problem, with the person it is enrolled for, or an embedding."""
 
     person: str
     photo: str
@@ -81,9 +81,9 @@ class EnrolPhotos:
     """Reads and embeds some photos in one call of the network; threads share it.
 
     Attributes:
-        verifier: Its network embeds.
-        owner: Returns who is enrolled with the photo of a SHA-256, which then need not be read.
-        any_quality: Take photos that are hard to judge, too.
+        verifier: The model that embeds.
+        owner: Returns the person for whom the photo of a SHA-256 is already enrolled.
+        any_quality: Also take photos that are hard to judge.
         put_off: Do not choose among several faces yet.
     """
 
@@ -93,8 +93,8 @@ class EnrolPhotos:
     put_off: bool = False
 
     def __call__(self, photos: Sequence[Photo]) -> list[ReadPhoto]:
-        """Return what was read of each photo."""
-        # What other commands found is used, but nothing is stored: it would outlive the gallery's.
+        """Read each photo and embed its face."""
+        # Reads the photo cache but stores nothing there: it would outlive the gallery's entry.
         reader = self.verifier.reader(keep=False)
         read, seen = zip(*(self._read(reader, photo) for photo in photos), strict=True)
         embedded = reader.complete(seen)
@@ -127,7 +127,7 @@ class EnrolPhotos:
     def _see(
         self, reader: PhotoReader, data: bytes, photo: Photo
     ) -> tuple[SeenPhoto, tuple[Hint, ...]]:
-        """Return what is seen of a photo, and its hints."""
+        """Return the face of a photo, and its hints."""
         name = photo.name
         if photo.face != 1:
             face = chosen_face(self.verifier.detect(data, name), photo.face, name, "face")

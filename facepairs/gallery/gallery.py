@@ -1,4 +1,4 @@
-"""`Gallery`: enrol people once, then ask who a photo shows."""
+"""`Gallery`: enrol people once, then identify them in photos."""
 
 import os
 import threading
@@ -43,8 +43,8 @@ LONGEST_DAYS = 1e6
 class Gallery:
     """People whose photos are enrolled, in one file or a PostgreSQL database; thread-safe.
 
-    Names and embeddings of faces are biometric data: only the file's owner may read it, and what is
-    removed is overwritten there. A person's score is that of their most similar photo.
+    Names and embeddings of faces are biometric data: only the file's owner may read it, and removed
+    entries are overwritten. A person's score is that of their most similar photo.
 
     Examples:
         >>> with Gallery("known.gallery", write=True) as gallery:
@@ -54,19 +54,19 @@ class Gallery:
     Args:
         place: The file; or a database that several machines share, as
             postgresql://USER@HOST/DATABASE, which needs `facepairs[postgres]`.
-        verifier: The model that embeds; None for the one that comes with the package. It must be
-            the one that the gallery was made with.
-        write: Open it to be changed; photos that have expired are removed.
-        passphrase: Of an encrypted gallery; by default that of the environment variable
-            FACEPAIRS_PASSPHRASE, or what a function given here returns. A new gallery is encrypted
-            if this is a text.
-        create: With `write`, make the gallery if it is missing.
+        verifier: The model that embeds; None for the included one. It must be the model that the
+            gallery was created with.
+        write: Open the gallery for changes; expired photos are removed.
+        passphrase: Passphrase of an encrypted gallery, or a function that returns it; by default
+            the environment variable FACEPAIRS_PASSPHRASE. A new gallery is encrypted if this is a
+            text.
+        create: With `write`, create the gallery if it is missing.
 
     Raises:
-        BadData: It is missing, damaged, cannot be reached, no gallery, was made with another model,
-            or has another passphrase.
+        BadData: The gallery is missing, damaged or unreachable, is not a gallery, was created with
+            another model, or has another passphrase.
         BadBundle: The model has no embeddings.
-        MissingExtra: It is encrypted or in a database, and the package for that is not installed.
+        MissingExtra: The package for encryption or for the database is not installed.
     """
 
     def __init__(
@@ -106,18 +106,18 @@ class Gallery:
 
     @cached_property
     def verifier(self) -> Verifier:
-        """The model that embeds; raises BadData if the gallery was made with another."""
+        """The model that embeds; raises BadData if the gallery was created with another."""
         verifier = self._given or Verifier.load()
         self.check_model(verifier.model)
         return verifier
 
     @property
     def model(self) -> ModelIdentity | None:
-        """The model that the gallery was made with; None while it is empty."""
+        """The model that the gallery was created with; None while it is empty."""
         return self.store.model()
 
     def check_model(self, model: Model) -> None:
-        """Raise an error for a model without embeddings, or another than made the gallery."""
+        """Raise an error for a model without embeddings, or not the one of the gallery."""
         model.check_embeds("a gallery keeps them")
         made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
@@ -143,10 +143,10 @@ class Gallery:
         any_quality: bool = False,
         face: int = 1,
     ) -> Enrolment:
-        """Enrol photos of one person, who may be new; one that is enrolled already is skipped.
+        """Enrol photos of one person, who may be new; photos that are already enrolled are skipped.
 
         Args:
-            name: Of the person.
+            name: Name of the person.
             photos: Image files, open or not, or their content; of several faces, the most prominent
                 is enrolled.
             forget_after: Days after which they expire; None for never.
@@ -154,12 +154,12 @@ class Gallery:
             face: Its number, from 1 for the most prominent, in the order of `Verifier.detect`.
 
         Returns:
-            What became of the photos; those that cannot be used are listed, not raised. A content
-            is called by its place: `photo 1` for the first.
+            The enrolled and the refused photos; a photo that cannot be used is listed, not raised.
+            Content without a name is called by its position: `photo 1` for the first.
 
         Raises:
-            BadConfig: The name is empty or not printable, `photos` is a single one, `forget_after`
-                is not above 0, or a photo has no face of that number.
+            BadConfig: The name is empty or not printable, `photos` is a single photo,
+                `forget_after` is not above 0, or a photo has no face of that number.
             BadData: The file cannot be written.
         """
         name = clean_name(name)
@@ -180,25 +180,25 @@ class Gallery:
         any_quality: bool = False,
         unnamed: bool = False,
     ) -> Enrolment:
-        """Enrol everybody of a folder of `Person_Name/photo.jpg`.
+        """Enrol all people of a folder of `Person_Name/photo.jpg`.
 
-        People whom `group` found and nobody has named (`person_0004`) are left out. One who is
-        enrolled under such a name is renamed where that folder is gone and another one holds the
-        photos. Each batch of photos is on disk before the next one, and photos that are enrolled
-        already are skipped: after an interruption, call it again. Of several faces in a photo, the
-        one that fits the folder's other photos is enrolled.
+        Unnamed people whom `group` found (`person_0004`) are left out. A person who is enrolled
+        under such a name is renamed if the folder has been renamed. Each batch of photos is on disk
+        before the next one, and photos that are already enrolled are skipped: after an interruption,
+        call it again. Of several faces in a photo, the one that fits the folder's other photos is
+        enrolled.
 
         Args:
             folder: The folder.
             forget_after: As for `add`.
             any_quality: As for `add`.
-            unnamed: Enrol people without a name, too.
+            unnamed: Also enrol people without a name.
 
         Returns:
-            What became of the photos; those that cannot be used are listed, not raised.
+            The enrolled and the refused photos; a photo that cannot be used is listed, not raised.
 
         Raises:
-            BadConfig: A folder's name is no name, or `forget_after` is not above 0.
+            BadConfig: A folder's name is not a valid name, or `forget_after` is not above 0.
             BadData: The folder has no photos, or the file cannot be written.
         """
         index = FaceIndex.scan(folder)
@@ -229,7 +229,7 @@ class Gallery:
         several: list[str] | None = None,
         people: frozenset[str] | None = None,
     ) -> Enrolment:
-        """Enrol photos; with `several`, put off those with several faces, and note their names.
+        """Enrol photos; with `several`, put off and collect those with several faces.
 
         With `people`, the names in a folder, unnamed people whose folder is gone are renamed.
         """
@@ -240,14 +240,14 @@ class Gallery:
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:
-                    photos_read = [one for one in batch if not one.put_off]
+                    photos_read = [photo for photo in batch if not photo.put_off]
                     if people is not None:
                         photos_read = [
-                            self._take_name(one, people, enrolment) for one in photos_read
+                            self._take_name(photo, people, enrolment) for photo in photos_read
                         ]
                     self._put(photos_read, enrolment, forget_after)
                 if several is not None:
-                    several += [one.photo for one in batch if one.put_off]
+                    several += [photo.photo for photo in batch if photo.put_off]
                 done += len(batch)
                 progress(done, len(photos))
         finally:
@@ -258,7 +258,7 @@ class Gallery:
     def _take_name(
         self, photo: ReadPhoto, people: frozenset[str], enrolment: Enrolment
     ) -> ReadPhoto:
-        """Rename an unnamed owner of a photo whose folder has another name by now."""
+        """Rename an unnamed person whose folder was renamed since."""
         owner = enrolment.renamed.get(photo.owner or "", photo.owner)
         if owner and UNNAMED.fullmatch(owner) and owner not in people:
             self.rename(owner, photo.person)
@@ -268,7 +268,7 @@ class Gallery:
     def _put(
         self, batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
     ) -> None:
-        """Store a batch, and note what became of it."""
+        """Store a batch, and add it to the result."""
         new: list[ReadPhoto] = []
         rows: list[NewPhoto] = []
         for photo in batch:
@@ -348,7 +348,7 @@ class Gallery:
         verifier, vectors = self.verifier, self.vectors()
         if not len(vectors):
             raise NotEnrolled(
-                f"{self.place}: holds nobody; add people: "
+                f"{self.place}: is empty; add people: "
                 + command_line("gallery", "add", self.place, "photos/")
             )
         if threshold is not None:
@@ -382,7 +382,7 @@ class Gallery:
             The number of photos that were enrolled.
 
         Raises:
-            NotEnrolled: Nobody has that name.
+            NotEnrolled: No person has this name.
             BadData: The file cannot be written.
         """
         with self._lock:
@@ -393,14 +393,14 @@ class Gallery:
         return removed
 
     def rename(self, old: str, new: str) -> int:
-        """Give a person another name; one who has that name already gets the photos, too.
+        """Give a person another name, or merge them into the person who has that name.
 
         Returns:
             The number of photos that were renamed.
 
         Raises:
-            BadConfig: The new name is no name.
-            NotEnrolled: Nobody has the old name.
+            BadConfig: The new name is not a valid name.
+            NotEnrolled: No person has the old name.
             BadData: The file cannot be written.
         """
         with self._lock:
@@ -412,14 +412,14 @@ class Gallery:
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)
-        return NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
+        return NotEnrolled(f"{self.place}: {name} is not enrolled; for all names: {listing}")
 
     def check(self) -> list[str]:
-        """Return what is wrong: damage, or that others may read the file."""
+        """Return the problems of the gallery: damage, or a file that others may read."""
         return self.store.problems()
 
     def vectors(self) -> Vectors:
-        """Return the embeddings as the file has them now."""
+        """Return the current embeddings of the gallery."""
         with self._lock:
             version, vectors = self.store.version(), self._vectors
             if vectors is None or vectors.until <= now_s() or version != self._version:

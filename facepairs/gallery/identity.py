@@ -1,4 +1,4 @@
-"""What names a person, and what tells models with different embeddings apart."""
+"""Names of people, and the identity of the model that made the embeddings."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class ModelIdentity:
-    """Which network made the embeddings of a gallery, and of which crops.
+    """The network that made the embeddings of a gallery, and the crops it sees.
 
     Attributes:
         sha256: The network's SHA-256; of an external embedder, over its settings too.
@@ -26,7 +26,7 @@ class ModelIdentity:
     width: int
 
     def describe(self) -> str:
-        """Return in words: `siamese, network 2a0d2264…`."""
+        """Describe the model: `siamese, network 2a0d2264…`."""
         return f"{self.name}, network {self.sha256[:8]}…"
 
 
@@ -34,16 +34,16 @@ def clean_name(name: str) -> str:
     """Return a name in Unicode's composed form, without surrounding blanks.
 
     Raises:
-        BadConfig: It is empty, too long, or not printable.
+        BadConfig: The name is empty, too long, or not printable.
     """
     clean = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not clean or not clean.isprintable() or len(clean) > LONGEST_NAME:
         raise BadConfig(
-            f"{name!r} is no name; give 1 to {LONGEST_NAME} printable characters, such as Ann"
+            f"{name!r} is not a name; use 1 to {LONGEST_NAME} printable characters, such as Ann"
         )
     return clean
 
 
 def identify_model(model: Model, width: int) -> ModelIdentity:
-    """Return what tells models with different embeddings apart."""
+    """Return the identity of a model: equal for models with equal embeddings."""
     return ModelIdentity(model.network.embedder_sha256, model.name, model.alignment, width)

@@ -1,4 +1,4 @@
-"""Embeddings of a gallery in memory, to be compared with one face at a time."""
+"""The embeddings of a gallery in memory, compared with one face at a time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,15 +12,15 @@ STORED = "<f2"  # in the file; rounding to it changes a cosine by less than .001
 
 
 class Vectors:
-    """Embeddings float32[N, width] and whose they are; a million of width 128 take 512 MB.
+    """Embeddings float32[N, width] and their people; a million of width 128 take 512 MB.
 
     Args:
         width: Numbers in an embedding.
-        capacity: For how many embeddings memory is taken; more can be added.
-        until: Until when none of them expires, in seconds since 1970; None for ever.
+        capacity: Number of embeddings to allocate memory for; more can be added.
+        until: When the first embedding expires, in seconds since 1970; None for never.
 
     Attributes:
-        until: The same as a number that can be compared.
+        until: As above, infinity for never.
     """
 
     def __init__(self, width: int, capacity: int, until: int | None = None) -> None:
@@ -35,11 +35,11 @@ class Vectors:
 
     @property
     def people(self) -> list[str]:
-        """The names, by the number that `best` uses."""
+        """The names of the people, in the order of `best`."""
         return list(self._numbers)
 
     def rows(self) -> tuple[ScoreArray, list[str]]:
-        """Return all embeddings, float32[N, width], and whose each is."""
+        """Return all embeddings, float32[N, width], and the name of each one's person."""
         count, people = self._count, self.people
         return self._matrix[:count], [people[number] for number in self._person_of[:count]]
 
@@ -51,7 +51,7 @@ class Vectors:
         """Add embeddings.
 
         Args:
-            people: Whose they are: N names.
+            people: N names.
             values: float[N, width].
         """
         end = self._count + len(people)
@@ -65,7 +65,7 @@ class Vectors:
         self._count = end
 
     def best(self, probe: ScoreArray) -> ScoreArray:
-        """Return each person's score: that of the photo which is most like the probe.
+        """Return each person's score, that of the photo most similar to the probe.
 
         Args:
             probe: float32[width], of length 1.

@@ -1,4 +1,4 @@
-"""Answers of the server: results and errors as JSON."""
+"""The server's answers: results and errors as JSON."""
 
 import logging
 
@@ -20,7 +20,7 @@ BUG = "this is a bug in facepairs; please report it with the server's log"
 
 
 class RequestProblem(HTTPException):
-    """A request that cannot be answered as it is.
+    """A request that the server refuses.
 
     Attributes:
         status_code: HTTP's status.
@@ -39,11 +39,11 @@ def answer(value: msgspec.Struct, status: int = 200) -> Response:
 
 
 def error_answer(error: Exception) -> Response:
-    """Return the answer to a request that failed; what is no error of ours is a bug."""
+    """Return the answer to a failed request; an unexpected exception is reported as a bug."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=GONE)
     status, kind, message = 500, "bug", BUG
-    if isinstance(error, HTTPException):  # ours, or of a route or method that there is not
+    if isinstance(error, HTTPException):  # ours, or for an unknown route or method
         others = {404: "not_found", 405: "method"}.get(error.status_code, "http")
         status, kind, message = error.status_code, getattr(error, "kind", others), error.detail
     elif isinstance(error, BadGallery):  # whose message has the gallery's place

@@ -36,7 +36,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
     Args:
         service: Answers the requests.
         access: Who may send them.
-        threads: How many are worked on at the same time.
+        threads: Number of requests processed at the same time.
     """
     work = Work(threads, BODIES_HELD * PHOTOS_PER_BODY * service.max_photo_bytes)
     metrics = Metrics(lambda: work.admitted)

@@ -30,14 +30,14 @@ async def read_request(
     """Read and check a body.
 
     Args:
-        request: Its headers say what the body is.
-        kind: The type of the body.
-        max_photo_bytes: Of a file in the body.
-        hold: Is told of every byte before it is kept.
+        request: The request; its headers name the content type.
+        kind: The type to read.
+        max_photo_bytes: Limit for each file in the body.
+        hold: Called with the size of each chunk before it is kept.
 
     Raises:
-        RequestProblem: The body is too large, too slow, or not of that type, or the address has
-            values, which would be overlooked.
+        RequestProblem: The body is too large, too slow, or not of that type, or the URL has query
+            parameters, which would be ignored.
     """
     if request.url.query:
         raise RequestProblem(422, "value", "send values in the body, not in the address")
@@ -107,7 +107,7 @@ async def _read_form(request: Request, chunks: AsyncGenerator[bytes, None]) -> d
 
 
 def _from_form(values: dict[str, list[Any]], kind: type[T], max_photo_bytes: int) -> T:
-    """Return a form's fields as a type; a field that takes several values has a list."""
+    """Convert a form's fields to a type; a field with several values becomes a list."""
     several = {
         field.name
         for field in msgspec.structs.fields(kind)

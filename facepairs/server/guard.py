@@ -1,7 +1,7 @@
-"""What every request passes first: host, rate, origin and token; and the log line of each.
+"""Check host, rate, origin and token of every request, and log it.
 
-A page of another site must not reach this server through a visitor's browser: not by a name that
-suddenly points to this machine (DNS rebinding), and not by sending forms.
+A page of another site must not reach this server through a visitor's browser, neither by a name
+that suddenly points to this machine (DNS rebinding) nor by sending forms.
 """
 
 import hashlib
@@ -49,13 +49,13 @@ class Access:
     """Who may use the server.
 
     Attributes:
-        token: What clients must send; "" for none.
-        hosts: Names in addition to localhost and IP addresses by which the server is called.
+        token: The token that clients must send; "" for none.
+        hosts: Host names that the server answers to, besides localhost and IP addresses.
         origins: Other sites whose pages may call it, such as `https://app.example`.
         per_second: Requests of one client address; 0 for any number.
 
     Raises:
-        BadConfig: No request could ever match a host or an origin, or the rate is no number.
+        BadConfig: A host or an origin could never match a request, or the rate is not finite.
     """
 
     token: str = ""
@@ -66,26 +66,26 @@ class Access:
     def __post_init__(self) -> None:
         for host in self.hosts:
             if not HOST.fullmatch(host):
-                raise BadConfig(f"allow-host is {host}; give a name alone, such as faces.example")
+                raise BadConfig(f"allow-host is {host}; give a host name, such as faces.example")
         for origin in self.origins:
             if not SITE.fullmatch(origin):
                 raise BadConfig(
-                    f"allow-origin is {origin}; give a site as browsers name it, with its scheme "
-                    "and without a path, such as https://app.example"
+                    f"allow-origin is {origin}; give a scheme and a host without a path, such as "
+                    "https://app.example"
                 )
         if not 0 <= self.per_second < math.inf:
-            raise BadConfig(f"rate is {self.per_second}; give a number of at least 0, 0 for any")
+            raise BadConfig(f"rate is {self.per_second}; use a number from 0 (no limit)")
 
 
 class RateLimit:
-    """A token bucket per client, which holds what it may use in one second."""
+    """A token bucket per client, which holds the requests of one second."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def allows(self, client: str) -> bool:
-        """Return whether a client may send a request now; count it if it may."""
+        """Return whether a client may send a request now; if so, count it."""
         if not self._per_second:
             return True
         now, most = time.monotonic(), max(1.0, self._per_second)
@@ -101,9 +101,8 @@ class RateLimit:
 class Guard:
     """ASGI middleware: checks, security headers, request ids, metrics and the log.
 
-    Logs and metrics name a request by its route, even one that is refused here.
-
-    A log line has method, route, status, time and id; never a name, an address or a photo.
+    Logs and metrics name the route of a request, even of a refused one. A log line has method,
+    route, status, time and id; never a name, an address or a photo.
     """
 
     def __init__(
@@ -157,13 +156,13 @@ class Guard:
         logger.info("%s %s %d %.0f ms id=%s", method, route, status, 1000 * seconds, request_id)
 
     def _route_of(self, path: str) -> str:
-        """Return the path of the route, which has no names of people; "other" for none."""
-        found = (one.path for one in self._routes if one.path_regex.match(path))
+        """Return the path of the route, which has no names of people; "other" if unknown."""
+        found = (route.path for route in self._routes if route.path_regex.match(path))
         route = next(found, "/static" if path.startswith("/static/") else "other")
         return route.replace(":path}", "}")
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        """Raise RequestProblem for a request that must not come through."""
+        """Raise RequestProblem for a request that must not pass."""
         access, path = self._access, scope["path"]
         host = headers.get("host", "")
         if not _is_known_host(host, access.hosts):
@@ -172,7 +171,7 @@ class Guard:
             )
         client = (scope.get("client") or ("",))[0]
         if path not in UNLIMITED and not self._rate.allows(client):
-            raise RequestProblem(429, "rate", "too many requests; send them more slowly")
+            raise RequestProblem(429, "rate", "too many requests; try again in a second")
         if scope["method"] not in ("GET", "HEAD") and not _is_same_site(headers, host, access):
             raise RequestProblem(403, "origin", "pages of other sites may not use this server")
         if not access.token or path in OPEN or path.startswith("/static/"):
@@ -183,12 +182,12 @@ class Guard:
 
 
 def _digest(token: str) -> bytes:
-    """Return what has the same length for every token."""
+    """Return a digest of the token, of the same length for every token."""
     return hashlib.sha256(token.strip().encode()).digest()
 
 
 def _is_known_host(host: str, names: tuple[str, ...]) -> bool:
-    """Return whether a request is for an IP address, localhost or one of the names."""
+    """Return whether a host is an IP address, localhost or one of the names."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         if name == "localhost" or name in names:
@@ -200,7 +199,7 @@ def _is_known_host(host: str, names: tuple[str, ...]) -> bool:
 
 
 def _is_same_site(headers: Headers, host: str, access: Access) -> bool:
-    """Return whether a request comes from no page, a page of this server, or an allowed one."""
+    """Return whether a request comes from a page of this server or an allowed site, or no page."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None and origin in access.origins:
         return True

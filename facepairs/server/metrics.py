@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus."""
+"""The server's metrics, for Prometheus."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ class Metrics:
     """Counters of one server.
 
     Args:
-        admitted: Returns how many requests are in the queue or in work.
+        admitted: Returns the number of requests that wait or are processed.
     """
 
     def __init__(self, admitted: Callable[[], float]) -> None:
@@ -49,5 +49,5 @@ class Metrics:
         ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)

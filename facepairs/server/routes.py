@@ -1,4 +1,4 @@
-"""The routes of the API: one table, of which the server and its description are made."""
+"""The routes of the API: one table, from which the server and its description are built."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -14,25 +14,25 @@ ERRORS = {
     "400": "The request cannot be read.",
     "401": "The token is missing or wrong.",
     "403": "A page of another site asks, or the gallery is read-only.",
-    "404": "No such route, no gallery, nobody of that name in it, or nobody at all.",
+    "404": "Unknown route, no gallery, an empty one, or no person of this name.",
     "405": "The route takes another method.",
     "408": "The body came too slowly.",
     "413": "The body, a photo, or its number of pixels is too large.",
-    "415": "The body is of another type, or a photo is no image of a known format.",
-    "422": "A value or a photo cannot be used: no face, too small a face, damage.",
-    "429": "Too many requests of this client; Retry-After says when to come back.",
-    "503": "Too many requests at once, or no gallery now; Retry-After says when to come back.",
+    "415": "The body has another type, or a photo is not an image of a known format.",
+    "422": "A value or a photo cannot be used: no face, a face that is too small, a damaged file.",
+    "429": "Too many requests of this client; Retry-After says when to try again.",
+    "503": "Too many requests at once, or no gallery now; Retry-After says when to try again.",
 }
 REF = "#/components/schemas/{name}"
 
 
 class ApiRoute:
-    """A route and the method of `Service` that answers it, which also tells its types.
+    """A route and the method of `Service` that answers it, whose annotations give the types.
 
     Args:
-        method: HTTP's.
-        path: May have a parameter in braces, the request's only field.
-        call: Takes a service and, unless the request has no body and no parameter, its type.
+        method: The HTTP method.
+        path: The path; it may have a parameter in braces, the request's only field.
+        call: The method; it takes a request unless the route has neither body nor parameter.
     """
 
     def __init__(self, method: str, path: str, call: Callable[..., Any]) -> None:
@@ -51,7 +51,7 @@ class ApiRoute:
 
     @property
     def summary(self) -> str:
-        """What it does, in a sentence."""
+        """A description in one sentence."""
         return (self.call.__doc__ or "").partition("\n")[0]
 
     @cached_property

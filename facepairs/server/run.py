@@ -1,4 +1,4 @@
-"""Run the server: its socket, its model and gallery, and how it starts and stops."""
+"""Run the server: open its socket, model and gallery; start and stop it."""
 
 import contextlib
 import errno
@@ -35,18 +35,18 @@ def run_server(
     max_photo_bytes: int,
     started: Callable[[int], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; requests that are in work are answered first.
+    """Serve until SIGINT or SIGTERM; finish the requests in progress first.
 
     Args:
         model: A bundle, or the TOML of an external embedder.
-        gallery: File or database of known people; None for none. It is made if it is missing.
+        gallery: File or database of known people, created if it is missing; None for none.
         host: Address or name to listen on.
-        port: 0 for any that is free.
+        port: The port; 0 for any free one.
         access: Who may use the server.
         read_only: Whether the gallery is never changed.
-        workers: Requests that are worked on at the same time; None for one per core.
+        workers: Number of requests processed at the same time; None for one per core.
         max_photo_bytes: The largest photo.
-        started: Called with the port once requests are answered.
+        started: Called with the port once the server accepts requests.
 
     Raises:
         BadConfig: The address cannot be used, or is not this machine's own without a token.
@@ -99,8 +99,8 @@ def _listen(host: str, port: int, token: str) -> socket.socket:
         own = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
         if not own and len(token) < SHORTEST_TOKEN:
             raise BadConfig(
-                f"{place}: other machines can reach this address; give a token of "
-                f"{SHORTEST_TOKEN} characters or more, or serve on 127.0.0.1",
+                f"{place}: other machines can reach this address; set a token of at least "
+                f"{SHORTEST_TOKEN} characters, or serve on 127.0.0.1",
                 "token",
             )
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -113,7 +113,7 @@ def _listen(host: str, port: int, token: str) -> socket.socket:
     except (OSError, OverflowError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise BadConfig(
-                f"{place}: the port is taken; stop what uses it, or give another", "port"
+                f"{place}: the port is in use; stop the other server, or give another port", "port"
             ) from None
         why = getattr(error, "strerror", None) or error
         raise BadConfig(f"{place}: {why}; give another address", "host", "port") from None

@@ -1,5 +1,5 @@
-"""What the API takes and returns, as types: requests are checked by them, `/openapi.json` is made
-of them, and answers have the fields that commands print as JSON.
+"""The types of requests and answers: requests are checked against them, `/openapi.json` is built
+from them, and answers have the fields that commands print as JSON.
 """
 
 from typing import Annotated
@@ -75,7 +75,7 @@ class EnrolRequest(Request, frozen=True, kw_only=True):
 
 
 class ForgetRequest(Request, frozen=True, kw_only=True):
-    """Somebody of the gallery."""
+    """A person of the gallery."""
 
     name: str
 
@@ -86,7 +86,7 @@ class IdentifyRequest(Request, frozen=True, kw_only=True):
     image: Photo
     face: FaceNumber = 1
     max_fpir: Annotated[
-        float | None, Meta(description="Share of strangers who may be taken for somebody.")
+        float | None, Meta(description="Share of strangers who may be mistaken for known people.")
     ] = None
     threshold: Score | None = None
     top: Annotated[int, Meta(ge=1, le=1000, description="Candidates to return.")] = 5
@@ -94,14 +94,14 @@ class IdentifyRequest(Request, frozen=True, kw_only=True):
 
 
 class ErrorDetail(Struct, frozen=True):
-    """What is wrong, for programs and for people."""
+    """An error, for programs and for people."""
 
     kind: str
     message: str
 
 
 class ErrorResult(Struct, frozen=True):
-    """The answer to a request that failed."""
+    """The answer to a failed request."""
 
     error: ErrorDetail
 
@@ -174,13 +174,13 @@ class ModelResult(Struct, frozen=True, kw_only=True):
 
 
 class PeopleResult(Struct, frozen=True):
-    """Everybody who is enrolled."""
+    """All enrolled people."""
 
     people: list[Person]
 
 
 class EnrolResult(Struct, frozen=True):
-    """What became of some photos, and the size of the gallery."""
+    """The enrolled and the refused photos, and the size of the gallery."""
 
     enrolled: int
     known: int
@@ -190,14 +190,14 @@ class EnrolResult(Struct, frozen=True):
 
 
 class ForgetResult(Struct, frozen=True):
-    """How many photos were removed."""
+    """The number of removed photos."""
 
     name: str
     photos: int
 
 
 class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whom one face of a photo shows; `facepairs gallery identify` prints a list of all faces."""
+    """The person that one face of a photo shows; `facepairs gallery identify` lists all faces."""
 
     known: bool | None
     name: str | None
@@ -215,6 +215,6 @@ class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StatusResult(Struct, frozen=True):
-    """That the server works."""
+    """The server works."""
 
     status: str

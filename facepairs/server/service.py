@@ -1,4 +1,4 @@
-"""What the server does with a request that was read and checked: no HTTP here."""
+"""Answer requests that were read and checked: no HTTP here."""
 
 import msgspec
 import numpy as np
@@ -92,7 +92,7 @@ class Service:
             request.name, request.photo, request.forget_after, request.any_quality, request.face
         )
         people = gallery.people()
-        counts = {"people": len(people), "photos": sum(one.photos for one in people)}
+        counts = {"people": len(people), "photos": sum(person.photos for person in people)}
         return msgspec.convert({**enrolment.to_json(), **counts}, schema.EnrolResult)
 
     def forget(self, request: schema.ForgetRequest) -> schema.ForgetResult:
@@ -101,12 +101,12 @@ class Service:
             photos = self._changed().remove(request.name)
         except NotEnrolled:
             raise RequestProblem(
-                404, "nobody", f"nobody is called {request.name}; GET /v1/people lists all names"
+                404, "nobody", f"{request.name} is not enrolled; GET /v1/people lists all names"
             ) from None
         return schema.ForgetResult(request.name, photos)
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
-        """Find out who of the gallery a photo shows."""
+        """Identify the person in a photo among the people of the gallery."""
         try:
             found = self._known().identify(
                 request.image, request.max_fpir, request.threshold, request.top, request.face
@@ -121,7 +121,7 @@ class Service:
         return msgspec.convert(values, schema.IdentifyResult)
 
     def ready(self) -> schema.StatusResult:
-        """Check that requests can be answered: that the gallery, if there is one, can be read."""
+        """Check that requests can be answered: the gallery, if any, can be read."""
         if self._gallery is not None:
             self._gallery.check_model(self.verifier.model)
         return schema.StatusResult("ready")

@@ -1,6 +1,6 @@
-"""Run blocking work in a few threads behind a short queue, and bound what requests hold in memory.
+"""Run blocking work in a few threads behind a short queue, and bound the memory of requests.
 
-More work at the same time would only be slower: each of it keeps a core busy.
+More work at the same time would only be slower: each request keeps a core busy.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ class Work:
     """A queue in front of some threads; used from the event loop alone.
 
     Args:
-        threads: How many requests are worked on at the same time.
-        max_bytes: Bytes of request bodies to hold at the same time.
+        threads: Number of requests processed at the same time.
+        max_bytes: Bytes of request bodies held at the same time.
 
     Attributes:
-        admitted: Requests in the queue or in work.
+        admitted: Number of requests that wait or are processed.
     """
 
     def __init__(self, threads: int, max_bytes: int) -> None:
@@ -50,9 +50,9 @@ class Work:
 
     @contextmanager
     def holding(self) -> Iterator[Callable[[int], None]]:
-        """Yield a function that counts bytes of a body, which are held until the block ends.
+        """Yield a function that counts the bytes of a body, held until the block ends.
 
-        It raises RequestProblem where that would be too many.
+        The function raises RequestProblem if that would be too many.
         """
         mine = 0
 
@@ -69,5 +69,5 @@ class Work:
             self._held_bytes -= mine
 
     def close(self) -> None:
-        """Wait for what runs."""
+        """Wait for running work."""
         self._pool.shutdown()

@@ -1,6 +1,6 @@
 """Outputs that appear complete or not at all: a temporary name beside the target, fsync, rename.
 
-A link is followed. What is no regular file, such as a device, is refused: it cannot be replaced.
+Links are followed. Anything but a regular file, such as a device, is refused: it cannot be replaced.
 
 A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target removes those of processes
 that are gone, so killed processes leave nothing behind.
@@ -20,12 +20,12 @@ from facepairs.support.platform import sync_file, sync_folder
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a file name is the temporary one of an output that is not complete."""
+    """Return whether a file name is the temporary name of an incomplete output."""
     return re.fullmatch(r"\..+\.(tmp|old)-\d+-[0-9a-f]{8}", name) is not None
 
 
 def sweep(target: Path) -> None:
-    """Remove what killed processes left beside `target`."""
+    """Remove the temporary files that killed processes left beside `target`."""
     pattern = re.compile(re.escape(f".{target.name}.") + r"(tmp|old)-(\d+)-")
     with contextlib.suppress(OSError):
         for entry in list(target.parent.iterdir()):

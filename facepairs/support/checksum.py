@@ -1,4 +1,4 @@
-"""How a file's content is recognised: by its SHA-256, or without reading it."""
+"""Recognise a file's content by its SHA-256, or a change of it without reading the file."""
 
 import hashlib
 from pathlib import Path
@@ -11,7 +11,7 @@ def file_sha256(path: Path) -> str:
 
 
 def file_stamp(path: Path) -> str:
-    """Return what changes whenever a file is written or replaced; "" where there is none."""
+    """Return a stamp that changes whenever the file is written or replaced; "" if it is missing."""
     try:
         status = path.stat()
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What long work tells the person who waits: messages, and the progress of its phases.
+"""Messages and progress of long-running work.
 
-Work calls `log`, `progress` and `waiting`, and passes nothing on. Whoever starts it says with
-`showing` where they go; without that, nothing is shown.
+The work calls `log`, `progress` and `waiting`. Its caller decides with `showing` where they go; by
+default nothing is shown.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def showing(
     progress: Callable[[str], Progress] = _ignore_phase,
     waiting: Callable[[str], AbstractContextManager[Any]] = nullcontext,
 ) -> Iterator[None]:
-    """Show what facepairs tells while the block runs, in all threads of the process.
+    """Show messages and progress while the block runs, in all threads of the process.
 
     Examples:
         >>> with facepairs.showing(log=print):
@@ -69,7 +69,7 @@ def log(line: str) -> None:
 
 
 def progress(phase: str) -> Progress:
-    """Begin a phase of the work; return what is called with its steps."""
+    """Begin a phase of the work; return a function to call with its steps."""
     return _current.progress(phase)
 
 

@@ -20,7 +20,7 @@ def render_template(folder: Path, template: str, script: str, **values: Any) -> 
         folder: Where template and script are.
         template: File name of the template; it gets `script` and its SHA-256, `script_digest`.
         script: File name of the script.
-        **values: What else the template shows.
+        **values: Other variables of the template.
     """
     import jinja2
 

@@ -1,8 +1,8 @@
-"""One process at a time: a file that names the process which works on something.
+"""One process at a time: a lock file that holds the number of the working process.
 
-The kernel's own lock on the file decides. It ends with its process, so a killed process blocks
-nobody, and network file systems pass it on to other machines. `filelock` hides the differences
-between systems; this module adds the process number and the removal of the file.
+The kernel's lock on the file decides. It ends with its process, so a killed process blocks no other,
+and network file systems share it between machines. `filelock` hides the differences between
+systems; this module adds the process number and the removal of the file.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def held(lock: Path, what: Path, error: type[FacepairsError] = BadRun) -> Iterat
 
     Args:
         lock: The lock file.
-        what: What it protects, for messages.
+        what: The protected file or folder, for messages.
         error: The exception that is raised.
 
     Raises:

@@ -18,7 +18,7 @@ def thread_map(
     """Yield work(item) for each item, in order.
 
     At most two items per thread are in progress, so memory stays bounded for any number of items.
-    What `work` raises is raised here, and items that have not begun are dropped.
+    An exception of `work` is raised here, and items that have not begun are dropped.
 
     Args:
         work: Called in threads.

@@ -1,4 +1,4 @@
-"""Places that a command is given: may they be read or written? Asked before any work is done."""
+"""Check the files and folders that a command reads or writes, before any work is done."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
     *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
 }
-# Those that may be lost: nobody's own files are among them.
+# Leftovers that may be deleted: none is a user's own file.
 SHOWN_HERE = {".ds_store", "thumbs.db", "desktop.ini", "@eadir", "@__thumb"}
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
@@ -27,7 +27,7 @@ def check_output_folder(
     inputs: Path | None = None,
     error: type[FacepairsError] = BadData,
 ) -> None:
-    """Refuse an output folder that holds somebody else's files, or lies inside the input folder.
+    """Refuse an output folder that holds other files, or lies inside the input folder.
 
     Args:
         out: The folder to write. It may be missing, empty, or an older output of the same kind.
@@ -47,14 +47,14 @@ def check_output_folder(
         own: set[str] = set()
         with contextlib.suppress(FacepairsError):
             own.update(files_of(out) if files_of is not None and out.is_dir() else ())
-        others = sorted(filter(_is_somebodys, set(files_below(out)) - own)) if own else []
+        others = sorted(filter(_is_foreign, set(files_below(out)) - own)) if own else []
         is_allowed = is_free(out) or (bool(own) and not others)
     except (OSError, RuntimeError) as failure:  # RuntimeError: a loop of links, up to Python 3.12
         reason = getattr(failure, "strerror", None) or failure
         raise error(f"{out}: {reason}; choose another place") from None
     if not is_allowed:
         allowed = f"neither {kind} nor an empty folder" if kind else "not an empty folder"
-        allowed += f", {others[0]} is none of its files" if others else ""
+        allowed += f": {others[0]} does not belong to it" if others else ""
         raise error(f"{out}: exists and is {allowed}; {ADVICE}")
     if is_inside:
         raise error(f"{out}: lies within the photos {inputs}; choose another place")
@@ -69,7 +69,7 @@ def files_below(folder: Path) -> tuple[str, ...]:
 def listed_files(record: Path) -> set[str]:
     """Return the files of a folder that its record, a JSON file, lists as `files`; and the record.
 
-    Return nothing where the file is missing, or no such record.
+    Return an empty set if the file is missing, or is not such a record.
     """
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         return {record.name, *json.loads(record.read_text("utf-8"))["files"]}
@@ -77,14 +77,11 @@ def listed_files(record: Path) -> set[str]:
 
 
 def refuse_input(out: Path | str, inputs: Iterable[object]) -> None:
-    """Refuse an output file that is one of the files which a command reads, by whatever name.
+    """Raise BadData if an output file is also an input, under whatever name.
 
     Args:
         out: The file to write.
-        inputs: The values of the command's options; what is no path of a file is passed over.
-
-    Raises:
-        BadData: It is.
+        inputs: The values of the command's options; values that are not files are ignored.
     """
     for value in inputs:
         with contextlib.suppress(OSError, ValueError, TypeError):
@@ -98,7 +95,8 @@ def check_output_file(out: Path, mark: bytes | None = None) -> None:
 
     Args:
         out: The file to write.
-        mark: What an older output contains; another file is not replaced. None: any text is.
+        mark: Bytes that an older output contains; no other file is replaced. None: any text file
+            may be.
 
     Raises:
         BadData: Names the file, what is wrong, and what to do.
@@ -113,24 +111,24 @@ def check_output_file(out: Path, mark: bytes | None = None) -> None:
     except OSError as error:
         raise BadData(f"{out}: {error.strerror}; choose another place") from None
     if not is_own:
-        kind = "earlier output" if mark else "text file"
-        raise BadData(f"{out}: exists, and is no {kind}; {ADVICE}")
+        kind = "an earlier output" if mark else "a text file"
+        raise BadData(f"{out}: exists and is not {kind}; {ADVICE}")
 
 
 def hidden_beside(target: Path, ending: str) -> Path:
-    """Return `.NAME.ending` beside an output; raises BadData for `.`, which has no name."""
+    """Return `.NAME.ending` beside an output; raise BadData for `.`, which has no name."""
     if not target.name:
         raise BadData(f"cannot write {target}: it has no name; give one, such as {target / 'out'}")
     return target.with_name(f".{target.name}.{ending}")
 
 
 def is_leftover(name: str) -> bool:
-    """Return whether a file or folder is hidden, or left by a system: none of a person's photos."""
+    """Return whether a file or folder is hidden, or a leftover of an operating system."""
     return name.startswith(".") or name.casefold() in LEFTOVERS
 
 
-def _is_somebodys(path: str) -> bool:
-    """Return whether a path is none of the files that systems leave in folders which they show."""
+def _is_foreign(path: str) -> bool:
+    """Return whether a path is a user's file, not one that systems leave in folders they show."""
     names = path.casefold().split("/")
     return not any(name in SHOWN_HERE or name.startswith("._") for name in names)
 
@@ -138,21 +136,17 @@ def _is_somebodys(path: str) -> bool:
 def is_free(out: Path) -> bool:
     """Return whether `out` does not exist, or is an empty folder; may raise OSError."""
     if not out.exists():
-        return not out.is_symlink()  # a link to nothing, or in a circle, cannot be replaced
+        return not out.is_symlink()  # a broken or circular link cannot be replaced
     return out.is_dir() and not any(out.iterdir())
 
 
 def refuse_url(place: Path | str) -> None:
-    """Refuse a URL, or `-`, in place of a file or folder of this machine.
-
-    Raises:
-        BadData: It is a URL, and no path that exists; or it is `-`.
-    """
+    """Raise BadData for a URL (unless such a path exists), or `-`, in place of a local path."""
     if str(place) == "-":
-        raise BadData(f"{place}: stands for no file or folder here; give the path of one")
+        raise BadData(f"{place}: standard input and output are not supported; give a path")
     url = _URL.fullmatch(str(place))
     if url and not Path(place).exists():
         raise BadData(
-            f"{url[1]}://{url[2].rpartition('@')[2]}: a web address, where a path on this machine "
-            "is needed; download what is there, or write to a local path and copy it"
+            f"{url[1]}://{url[2].rpartition('@')[2]}: is a web address; give a path on this machine: "
+            "download the data first, or write locally and copy the result"
         )

@@ -1,6 +1,6 @@
 """Differences between Linux, macOS and Windows, all in one place.
 
-Every function does nothing, or the closest thing possible, on a system without what it needs.
+On a system without the needed feature, a function does nothing, or the closest thing possible.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def return_freed_memory() -> None:
 
 
 def _glibc(name: str) -> "ctypes._NamedFuncPointer | None":
-    """Return a function of the C library; None elsewhere than on Linux, and where musl lacks it."""
+    """Return a function of the C library; None outside Linux, or if musl lacks it."""
     if not sys.platform.startswith("linux"):
         return None
     return getattr(ctypes.CDLL(None), name, None)
@@ -88,5 +88,5 @@ def sync_folder(folder: Path) -> None:
 
 
 def keep_for_ever(value: object) -> None:
-    """Never destroy an object, not even when the process ends."""
+    """Never destroy an object, even when the process ends."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))

@@ -53,7 +53,7 @@ def raw_words(
 
     Args:
         seed: From 0 to 2**63 - 1.
-        stream: What the numbers are used for.
+        stream: The use of the numbers.
         epoch: Non-negative; its meaning depends on the stream (an epoch, a person).
         block: Non-negative; its meaning depends on the stream (a block of pairs, a photo).
         count: How many words.

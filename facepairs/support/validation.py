@@ -6,8 +6,8 @@ A schema is a `msgspec.Struct` or a dataclass whose fields carry their constrain
         size_px: Annotated[int, Meta(ge=1, le=2048)]
         layout: Literal["nchw", "nhwc"] = "nchw"
 
-msgspec decides what is valid. This module adds which file, which field and which value it was.
-`Meta(description=…)` replaces msgspec's words for what is allowed.
+msgspec decides what is valid. This module adds file, field and value to the message.
+`Meta(description=…)` replaces msgspec's description of the allowed values.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint for an unknown word: the closest known one, or all of them.
 
     Args:
-        word: What was received.
+        word: The unknown word.
         known: The allowed words, in the order in which they are listed.
     """
     import difflib  # most commands never meet an unknown word
@@ -53,11 +53,11 @@ def validate(
     `forbid_unknown_fields=True`.
 
     Args:
-        values: What a TOML or JSON file held.
+        values: The content of a TOML or JSON file.
         schema: A `msgspec.Struct` or a dataclass.
         source: The file, or wherever the values come from; starts the message.
         error: The exception that is raised.
-        advice: What to do next, appended to the message.
+        advice: The next step, appended to the message.
 
     Raises:
         error: A value does not fit: names source, field, value and what is allowed.
@@ -96,7 +96,7 @@ def check_value(name: str, value: object, kind: Any) -> None:
     """Check a value against a type that msgspec knows.
 
     Raises:
-        BadConfig: It does not fit; names it, or what it is part of, and says what is allowed.
+        BadConfig: The value does not fit; the message names it and the allowed values.
     """
     try:
         msgspec.convert(_plain(value), kind)
@@ -129,7 +129,7 @@ def _plain(value: object) -> object:
 
 
 def _allowed(kind: Any) -> str:
-    """Return in words which values a type allows, where msgspec's own words say less, or ""."""
+    """Describe the values that a type allows, if msgspec's own message says less; else ""."""
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
         return next(filter(None, map(_allowed, get_args(kind))), "")
     if get_origin(kind) is Literal:

@@ -1,4 +1,4 @@
-"""Wording and tables of text that many messages share."""
+"""Wording and text tables that many messages share."""
 
 import shlex
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """Replace bytes that are not UTF-8 by backslash escapes, so that an output is UTF-8."""
+    """Replace bytes that are not UTF-8 with backslash escapes, so that the output is UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def command_line(*words: object) -> str:
-    """Return a command of facepairs as it is typed, quoted for a shell."""
+    """Return a facepairs command line, quoted for a shell."""
     return shlex.join(["facepairs", *map(str, words)])
 
 

@@ -1,4 +1,4 @@
-"""Where a gallery is kept: in a file, or in a PostgreSQL database."""
+"""Storage of galleries: a file, or a PostgreSQL database."""
 
 import re
 from pathlib import Path
@@ -19,9 +19,10 @@ def open_store(
     """Open a gallery's file, or its database; see `SqliteStore` and `PostgresStore`.
 
     Raises:
-        BadData: It is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
-        BadConfig: A URL cannot be read, or the passphrase of a new gallery is empty.
-        MissingExtra: The package that it needs is not installed.
+        BadData: The gallery is missing or damaged, is not a gallery, has another passphrase, or
+            cannot be opened.
+        BadConfig: The URL is malformed, or the passphrase of a new gallery is empty.
+        MissingExtra: A required package is not installed.
     """
     if database := _DATABASE.match(str(place)):
         require_extra("postgres", "a gallery in PostgreSQL")

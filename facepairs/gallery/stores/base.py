@@ -1,7 +1,7 @@
-"""What a gallery keeps: names, embeddings, hashes of photos and dates, in tables of SQL.
+"""The SQL tables of a gallery: names, embeddings, hashes of photos and dates.
 
-With a passphrase, names, embeddings and hashes are encrypted; dates, the model and how many people
-there are can be read.
+With a passphrase, names, embeddings and hashes are encrypted; dates, the model and the number of
+people are not.
 """
 
 import abc
@@ -45,7 +45,7 @@ PEOPLE = "SELECT name, count(*), min(added), max(expires), count(expires) FROM l
 
 
 class NewPhoto(NamedTuple):
-    """A photo to enrol: whose it is, the SHA-256 of its file, and float32[D]."""
+    """A photo to enrol: the person, the SHA-256 of the file, and the embedding, float32[D]."""
 
     person: str
     digest: bytes
@@ -53,7 +53,7 @@ class NewPhoto(NamedTuple):
 
 
 class Person(msgspec.Struct, frozen=True, order=True):
-    """Somebody who is enrolled: since when and until when, in UTC; without an end, for ever."""
+    """An enrolled person, with the dates of enrolment and expiry in UTC; None for no expiry."""
 
     name: str
     photos: int
@@ -64,12 +64,12 @@ class Person(msgspec.Struct, frozen=True, order=True):
 class GalleryStore(abc.ABC):
     """The tables of an open gallery; thread-safe.
 
-    Every method raises BadGallery, which names the place, where it cannot be read or written.
+    Every method raises BadGallery, with the place, if the gallery cannot be read or written.
 
     Args:
-        place: What names it in messages.
+        place: The gallery, for messages.
         write: Whether it may be changed.
-        passphrase: Of a new gallery, if it is a text.
+        passphrase: The passphrase of a new gallery, if it is a text.
     """
 
     BEGIN_READING: str
@@ -109,11 +109,11 @@ class GalleryStore(abc.ABC):
         """Hold the lock, and turn errors of the database into BadGallery."""
 
     def problems(self) -> list[str]:
-        """Return what the database finds damaged, or that others may read the file."""
+        """Return the problems of the gallery: damage, or a file that others may read."""
         return []
 
     def _prepare(self, passphrase: Passphrase, create: bool) -> None:
-        """Make the tables if they are missing and may be made, and check them."""
+        """Check the tables; create them if they are missing and may be created."""
         if self._write and create:
             self._make(passphrase)
         with self._errors_named():
@@ -141,7 +141,7 @@ class GalleryStore(abc.ABC):
         return self._transaction(self.BEGIN_READING)
 
     def _writing(self) -> contextlib.AbstractContextManager[None]:
-        """Make the changes of a block together, on disk when it ends; other writers wait."""
+        """Commit the changes of a block together, on disk when it ends; other writers wait."""
         if not self._write:
             raise BadGallery(f"{self.place}: was opened to be read; open it with write=True")
         return self._transaction(self.BEGIN_WRITING)
@@ -172,7 +172,7 @@ class GalleryStore(abc.ABC):
                 self._run("INSERT INTO model VALUES (?, ?, ?, ?)", *row)
 
     def owner(self, digest: bytes) -> str | None:
-        """Return who is enrolled with the photo of a SHA-256."""
+        """Return the person for whom the photo of a SHA-256 is enrolled."""
         with self._errors_named():
             row = self._run(
                 "SELECT name FROM live WHERE sha256 = ?", self._values.seal(digest, PHOTO)
@@ -187,7 +187,8 @@ class GalleryStore(abc.ABC):
             forget_after: Days until they expire; None for never.
 
         Returns:
-            For each photo None, or who is enrolled with it already: then it was not added.
+            For each photo None, or the person for whom it is already enrolled; such a photo is not
+            added.
         """
         self._forget_expired()
         now = now_s()
@@ -207,14 +208,14 @@ class GalleryStore(abc.ABC):
         return owners
 
     def remove(self, name: str) -> int:
-        """Remove a person; return the number of photos removed, 0 for somebody unknown."""
+        """Remove a person; return the number of photos removed, 0 for an unknown person."""
         self._forget_expired()
         return self._delete(
             "DELETE FROM photos WHERE name = ?", self._values.seal(name.encode(), NAME)
         )
 
     def rename(self, old: str, new: str) -> int:
-        """Give a person another name; return the number of photos, 0 for somebody unknown."""
+        """Give a person another name; return the number of photos, 0 for an unknown person."""
         self._forget_expired()
         before, after = (self._values.seal(name.encode(), NAME) for name in (old, new))
         with self._writing():
@@ -242,7 +243,7 @@ class GalleryStore(abc.ABC):
         return removed
 
     def people(self) -> list[Person]:
-        """Return everybody who is enrolled and not expired, by name."""
+        """Return all enrolled people whose photos have not expired, by name."""
         with self._errors_named():
             people = [
                 Person(
@@ -256,7 +257,7 @@ class GalleryStore(abc.ABC):
         return sorted(people)
 
     def load(self) -> Vectors:
-        """Return the embeddings of everybody who is enrolled and not expired."""
+        """Return all embeddings that have not expired."""
         with self._reading():
             model = self.model()
             count, until = self._run("SELECT count(*), min(expires) FROM live").fetchone()
@@ -272,7 +273,7 @@ class GalleryStore(abc.ABC):
         return vectors
 
     def _unlock(self, passphrase: Passphrase) -> None:
-        """Find out how values are kept; raise BadData where the passphrase does not fit."""
+        """Set how values are stored; raise BadData if the passphrase is wrong."""
         self._encryption = self._stored_encryption()
         if self._encryption:
             self._values = open_encryption(self.place, passphrase, *self._encryption)
@@ -280,7 +281,7 @@ class GalleryStore(abc.ABC):
             raise BadData(f"{self.place}: not encrypted; give no passphrase, or make a new gallery")
 
     def _stored_encryption(self) -> tuple[bytes, bytes] | None:
-        """Return the salt and the probe; None for a gallery that is not encrypted."""
+        """Return the salt and the probe; None for a plain gallery."""
         row = self._run("SELECT salt, probe FROM encryption").fetchone()
         return tuple(row) if row else None
 

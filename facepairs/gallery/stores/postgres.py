@@ -1,8 +1,8 @@
 """A gallery in a PostgreSQL database, which servers on several machines share.
 
-Its tables are in a schema of their own, `facepairs`. The database decides when it overwrites what
-was deleted. The embeddings are searched in the memory of each process, as those of a file are, so
-no extension of the database is needed.
+Its tables are in a schema of their own, `facepairs`. The database decides when it overwrites
+deleted rows. Each process searches the embeddings in its memory, as with a file, so the database
+needs no extension.
 """
 
 import contextlib
@@ -67,18 +67,18 @@ UNREADABLE = (
 
 
 class PostgresStore(GalleryStore):
-    """A gallery's tables in a database; after a lost connection the next call makes another.
+    """A gallery's tables in a database; it reconnects after a lost connection.
 
     Args:
-        url: postgresql://USER@HOST/DATABASE, and the parameters that libpq knows. A password is
-            better given by PGPASSWORD or a password file: the command line is seen by others.
-        write: Open it to be changed; expired photos are removed.
+        url: postgresql://USER@HOST/DATABASE, and the parameters of libpq. Give a password by
+            PGPASSWORD or a password file: other users can see command lines.
+        write: Open it for changes; expired photos are removed.
         passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
-        create: With `write`, make the tables if they are missing.
+        create: With `write`, create the tables if they are missing.
 
     Raises:
-        BadData: The database cannot be reached or has no gallery, or it is encrypted otherwise.
-        BadConfig: The URL cannot be read, or the passphrase of a new gallery is empty.
+        BadData: The database cannot be reached, has no gallery, or another passphrase.
+        BadConfig: The URL is malformed, or the passphrase of a new gallery is empty.
     """
 
     BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -124,7 +124,7 @@ class PostgresStore(GalleryStore):
             return self._changes_of_others
 
     def _compare(self, content: object) -> None:
-        """Count a change if the tables have another content than this connection knows."""
+        """Count a change if the tables have changed since this connection last looked."""
         if content == self._content:
             return
         if self._stored_encryption() != self._encryption:
@@ -173,7 +173,7 @@ class PostgresStore(GalleryStore):
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:
-        """Turn errors of PostgreSQL into BadGallery that names the database, not its password."""
+        """Turn PostgreSQL's errors into BadGallery, with the database but not its password."""
         try:
             with self._lock:
                 yield
@@ -194,10 +194,10 @@ class PostgresStore(GalleryStore):
 
 
 def without_password(url: str) -> str:
-    """Return a URL as messages may show it.
+    """Return a URL without its password, for messages.
 
     Raises:
-        BadConfig: It cannot be read, or a password that is not quoted has been taken for more.
+        BadConfig: The URL is malformed, perhaps by a password that is not percent-encoded.
     """
     try:
         given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
@@ -213,5 +213,5 @@ def without_password(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of an error, or what it is called."""
+    """Return the first line of an error, or the name of its class."""
     return (str(error).splitlines() or [type(error).__name__])[0]

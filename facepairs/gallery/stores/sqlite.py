@@ -1,8 +1,8 @@
 """A gallery in one file, an SQLite database.
 
-A transaction that was committed survives a kill. SQLite's rollback journal, and not its log, keeps
-all in the one file: it can be read where nothing can be written, and a copy that is restored is
-noticed. Only its owner may read the file. What is deleted is overwritten.
+A committed transaction survives a kill. With SQLite's rollback journal, instead of its write-ahead
+log, all data is in the one file: it can be read from a read-only place, and a restored copy is
+noticed. Only its owner may read the file. Deleted rows are overwritten.
 """
 
 import contextlib
@@ -25,12 +25,13 @@ class SqliteStore(GalleryStore):
 
     Args:
         path: The file.
-        write: Open it to be changed; expired photos are removed.
+        write: Open it for changes; expired photos are removed.
         passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
-        create: With `write`, make it if it is missing.
+        create: With `write`, create it if it is missing.
 
     Raises:
-        BadData: The file is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
+        BadData: The file is missing or damaged, is not a gallery, has another passphrase, or cannot
+            be opened.
         BadConfig: The passphrase of a new gallery is empty.
     """
 
@@ -101,7 +102,7 @@ class SqliteStore(GalleryStore):
         return self._database.execute(query, values)
 
     def problems(self) -> list[str]:
-        """Return what SQLite finds damaged, or that others may read the file."""
+        """Return the problems of the file: damage, or that others may read it."""
         with self._errors_named():
             found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
         found = [] if found == ["ok"] else found
@@ -111,7 +112,7 @@ class SqliteStore(GalleryStore):
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:
-        """Turn errors of SQLite and of the system into BadGallery that names the file."""
+        """Turn errors of SQLite and of the system into BadGallery, with the file's name."""
         try:
             with self._lock:
                 yield
