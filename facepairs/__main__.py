@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 def main() -> None:
-    """Run the command line; an import that fails is no verdict, whose exit codes are 0, 1 and 3."""
+    """Run the command line; an import error must not look like a verdict (exit codes 0, 1, 3)."""
     try:
         from facepairs.cli.main import main as run
 

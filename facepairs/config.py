@@ -224,8 +224,8 @@ def _open_start(init: str) -> Bundle:
         or recipe.image_size != bundle.manifest.network.image_px
     ):
         raise BadBundle(
-            f"{bundle.folder}: its network or its crops are none that this version trains; give "
-            "another bundle"
+            f"{bundle.folder}: this version cannot train its network or its crops; give another "
+            "bundle"
         )
     return bundle
 

@@ -71,7 +71,7 @@ def build_cache_at(
 
     Raises:
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
-        FacepairsError: What `build_training_cache` raises.
+        FacepairsError: As `build_training_cache`.
     """
     ordered_map = choose_map(runner, beam_options)
     faces, folder = paths.parse_place(data), paths.parse_place(out)

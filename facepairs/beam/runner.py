@@ -42,15 +42,15 @@ class Element(NamedTuple):
 
 
 def choose_map(runner: str | None, options: Sequence[str]) -> OrderedMap:
-    """Return what does the work of a pass: threads, or Beam if a runner is named.
+    """Return the map that does the work of a pass: threads, or Beam if a runner is named.
 
     Args:
         runner: Name of a Beam runner, or None.
         options: Beam's own options, as on its command line.
 
     Raises:
-        BadConfig: Beam is not installed or does not know the runner or an option, or there are
-            options without a runner.
+        BadConfig: Beam is not installed or does not know the runner or an option, or options are
+            given without a runner.
     """
     if runner is None:
         if options:
@@ -78,8 +78,8 @@ class BeamMap:
         place = self._options.get_all_options()["temp_location"]
         if not place and not is_local:
             raise BadConfig(
-                f"{runner}: its workers need a folder that this machine can read, too; name it "
-                "among Beam's options as temp_location, such as gs://bucket/tmp"
+                f"{runner}: its workers need a folder that this machine can also read; give Beam's "
+                "option temp_location, such as gs://bucket/tmp"
             )
         self._place = BeamPath(str(parse_place(place or tempfile.gettempdir())))
 
@@ -89,7 +89,7 @@ class BeamMap:
         Raises:
             BadRun: The pipeline failed.
             OSError: The folder for temporary files cannot be used.
-            FacepairsError: What `work` raises.
+            FacepairsError: From `work`.
         """
         scratch = self._place / f"facepairs-{uuid.uuid4().hex}"
         try:
@@ -144,12 +144,12 @@ def _parse(options: Sequence[str], is_local: bool) -> Any:
             unknown = parsed.get_all_options(retain_unknown_options=True).keys() - known
     except SystemExit:
         reason = printed.getvalue().strip().rpartition(": error: ")[2] or " ".join(options)
-        raise BadConfig(f"{reason}; see Beam's own documentation") from None
+        raise BadConfig(f"{reason}; see Beam's documentation") from None
     wrong = [word for word in options[:1] if not word.startswith("--")]
     if is_local:
         wrong += sorted(unknown)
     if wrong:
-        raise BadConfig(f"{wrong[0]}: Beam knows no such option; see Beam's own documentation")
+        raise BadConfig(f"{wrong[0]}: unknown option of Beam; see Beam's documentation")
     return parsed
 
 

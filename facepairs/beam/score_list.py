@@ -29,7 +29,7 @@ class RemotePhotos(PhotoFolder):
         return self.root.read_file(name)
 
     def title(self, name: str) -> str:
-        """Return what messages call a photo."""
+        """Return the name of a photo in messages."""
         return f"{self.root}/{name}"
 
 
@@ -56,7 +56,7 @@ def score_list_at(
 
     Raises:
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
-        FacepairsError: What `score_list` raises.
+        FacepairsError: As `score_list`.
     """
     ordered_map = choose_map(runner, beam_options)
     folder = pairs.parent if root is None else parse_place(root)

@@ -37,7 +37,7 @@ def to_json(results: Results, command: str) -> Record:
     """Return everything that was measured as plain values; unknown figures are None.
 
     Args:
-        results: What `run_bench` returned.
+        results: The result of `run_bench`.
         command: The command line, for the record.
     """
     return {
@@ -136,7 +136,7 @@ def _bar(share: float, glyphs: str) -> str:
 
 
 def conclusion(report: Record) -> list[str]:
-    """Return what a bench says of our stores in at most two sentences."""
+    """Summarise the speed of our stores in at most two sentences."""
     stores = [row for row in report["rows"] if row["name"] in STORES and row["x_pil"]]
     times = [f"{row['name']} {row['x_pil']:,.1f} times" for row in stores]
     lines = []

@@ -1,4 +1,4 @@
-"""What a bench measures: its settings, its rows by name, and what one run of a row gives.
+"""The settings of a bench, its rows by name, and the result of one run of a row.
 
 A row is an input pipeline. The command and its worker processes share these values, which travel as
 JSON. Scripts can add rows of their own: a `Row` names a function that the worker imports.
@@ -148,7 +148,7 @@ def select_rows(names: str | None, known: Mapping[str, Row] = ROWS) -> dict[str,
         return dict(known)
     selected = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
     if not selected:
-        raise BadConfig(f"no row is named; use some of {', '.join(known)}", "rows")
+        raise BadConfig(f"no row given; use some of {', '.join(known)}", "rows")
     for name in selected:
         if name not in known:
             raise BadConfig(f"unknown row {name!r}; {did_you_mean(name, known)}")

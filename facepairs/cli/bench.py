@@ -34,18 +34,18 @@ def bench(
     repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 2,
     seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 2.0,
     training: Annotated[
-        bool, Option(help="Also measure training, from files and memory or the stores in --rows.")
+        bool, Option(help="Also measure training, from files and memory, or the stores in --rows.")
     ] = True,
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     json: Json = False,
 ) -> None:
     """Compare the speed of input pipelines on this machine.
 
-    Each runs in a process of its own. Says beforehand how long it takes: with the defaults about
-    five minutes on two cores. For figures to publish, use more rounds and seconds. About 4,000
-    photos are used, of people drawn at random. Faces are found beforehand, which reads all these
-    files once, so the disk does not matter if they fit in memory; caches are written to the folder
-    for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
+    Runs each pipeline in its own process, and says beforehand how long it takes: about five minutes
+    on two cores with the defaults. For figures to publish, use more rounds and seconds. Uses about
+    4,000 photos of people drawn at random. Faces are found first, which reads all files once, so
+    the disk does not matter if they fit in memory. Caches go to the folder for temporary files.
+    Exit code 1 if a row fails; Ctrl-C prints the results so far.
     """
     require_extra("train", "facepairs bench")
     from facepairs.bench.report import to_json

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 KEPT = (
-    "it fits these people: fitted to half of them, a new calibration was no better on the other "
-    "half. You are done; the errors on your people are told with every verdict"
+    "it already fits your people: a new calibration, fitted to half of them, was not better on the "
+    "other half. Every verdict now reports the errors on your people"
 )
 
 
@@ -29,9 +29,9 @@ def calibrate(
 ) -> None:
     """Fit a verifier's probability and thresholds to your people.
 
-    Its weights stay the same. Needs at least 6 people and 20 genuine pairs; from about 20 people
-    on, thresholds fit your photos far better than those of another collection. Measure the result
-    on other people. The packages for it: pip install 'facepairs[measure]'
+    The weights stay the same. Needs at least 6 people and 20 genuine pairs; from about 20 people
+    on, the thresholds fit your photos far better than those of another collection. Measure the
+    result on other people. Requires the measure extra: pip install 'facepairs[measure]'
     """
     from facepairs.evaluation.calibrate import calibrate as run
 

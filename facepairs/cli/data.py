@@ -38,8 +38,8 @@ def check(data: Data, json: Json = False) -> None:
     """Check a folder of faces before training on it.
 
     Finds unreadable, misplaced and duplicate photos, photos without a face, and photos that
-    probably show another person than the rest of their folder; exit code 1 if there is an error, 0
-    with warnings alone.
+    probably show another person than the rest of their folder. Exit code 1 if it finds an error, 0
+    for warnings only.
     """
     from facepairs.verification.dataset_check import check_dataset
 
@@ -79,7 +79,7 @@ def _print_report(report: "DatasetReport") -> None:
 
 def _conclusion(report: "DatasetReport") -> str:
     if not report.ok:
-        return "something is wrong: see the lines that begin with error"
+        return "not ready for training: fix the lines that begin with error"
     warnings = sum(finding.severity == "warning" for finding in report.findings)
     return f"no errors, {counted(warnings, 'warning')}" if warnings else "ok"
 
@@ -92,9 +92,9 @@ def import_(
 ) -> None:
     """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
 
-    Reads folders and archives (zip, tar) with Person_Name/photo.jpg somewhere in them, such as
-    Kaggle's LFW or scikit-learn's lfw_home; and CSV files with the columns path and person. Files
-    become hard links where that is possible.
+    Reads folders and archives (zip, tar) with Person_Name/photo.jpg at any depth, such as Kaggle's
+    LFW or scikit-learn's lfw_home, and CSV files with the columns path and person. Makes hard links
+    where possible, otherwise copies.
     """
     from facepairs.data.importing import import_photos
 
@@ -120,15 +120,15 @@ def synth(
     seed: Annotated[int, Option(help="The same seed draws the same faces.")] = 0,
     difficulty: Annotated[
         float,
-        Option(help="How hard people are to tell apart, 0 to 1: likeness, age, pose, light."),
+        Option(help="Difficulty of telling people apart, 0 to 1: likeness, age, pose, light."),
     ] = 0.0,
     families: Annotated[
         int,
-        Option(help="Families whose members resemble each other, listed in OUT/families.csv."),
+        Option(help="Number of families of similar people, listed in OUT/families.csv."),
     ] = 0,
     json: Json = False,
 ) -> None:
-    """Draw synthetic faces of people who do not exist, in LFW's layout.
+    """Draw synthetic faces of invented people, in LFW's layout.
 
     People are unrelated unless --families asks for relatives.
     """
@@ -152,7 +152,7 @@ def fetch(
 ) -> None:
     """Download Labeled Faces in the Wild with its official lists.
 
-    The photos show real people and were published for research on face recognition.
+    The photos show real people and were published for face recognition research.
     """
     from facepairs.data.lfw.fetch import fetch_lfw, fetch_lists
 
@@ -161,6 +161,6 @@ def fetch(
         print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
         return
     faces = fetch_lfw(out)
-    log("LFW shows real people; its authors published it for research on face recognition")
+    log("LFW shows real people; its authors published it for face recognition research")
     values = {"images": str(faces), "lists": str(out)}
     print_result(json, {**values, "schema": 1}, values.items())

@@ -26,28 +26,28 @@ def evaluate(
         list[str],
         Argument(
             metavar="SOURCE... [DATA]",
-            help="What to measure, several to compare: bundles (`default`: the included model), "
-            "TOML files of other embedders, scores files, folders of crossval; then the folder of "
-            "Person_Name/photo.jpg.",
+            help="One source to measure or several to compare: bundles (`default`: the included "
+            "model), TOML files of other embedders, scores files, folders of crossval. Then the "
+            "folder of Person_Name/photo.jpg.",
         ),
     ],
     protocol: Annotated[
         Literal["heldout", "view1", "view2"] | None,
         Option(
-            help="Which pairs; view2 with the included model and TOML files only. "
+            help="Pairs to measure on; view2 only with the included model and TOML files. "
             "[default: as the bundle was trained]"
         ),
     ] = None,
     lists: Lists = None,
     pairs: Pairs = None,
-    out: Annotated[Path | None, Option(help="Scores file to write, of one verifier.")] = None,
+    out: Annotated[Path | None, Option(help="Scores file to write, for one verifier.")] = None,
     report: Annotated[
         Path | None,
-        Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
+        Option(help="HTML report to write: curves, tables, and photos of the worst errors."),
     ] = None,
     no_images: Annotated[
         bool,
-        Option("--no-images", help="No photos in the report; names of files and people remain."),
+        Option("--no-images", help="Leave photos out of the report, but not names."),
     ] = False,
     groups: Groups = None,
     families: Families = None,
@@ -55,8 +55,8 @@ def evaluate(
         bool,
         Option(
             "--identification",
-            help="Also measure how often one verifier finds known people and takes strangers for "
-            "somebody.",
+            help="Also measure how often one verifier finds known people, and mistakes strangers "
+            "for them.",
         ),
     ] = False,
     skip_bad: SkipBad = False,
@@ -64,10 +64,10 @@ def evaluate(
 ) -> None:
     """Measure a verifier's errors, or those of a scores file.
 
-    A verifier is measured on people that it does not know. First the balanced accuracy, the mean of
-    the shares of strangers and of genuine pairs decided rightly, then the errors as verify decides.
-    No threshold comes from the pairs it is reported on. Several verifiers are compared on the same
-    pairs. Needs pip install 'facepairs[measure]'
+    Measures a verifier on people it does not know: the balanced accuracy (the mean of the shares of
+    strangers and of genuine pairs decided correctly), then the errors of verify's decisions. No
+    threshold comes from the pairs it is reported on. Several verifiers are compared on the same
+    pairs. Requires the measure extra: pip install 'facepairs[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page

@@ -24,8 +24,8 @@ def export(
 ) -> None:
     """Write a bundle's network for ONNX Runtime or LiteRT.
 
-    It is checked against the bundle's own: both networks get the same random crops and drawn faces;
-    nothing is written if they differ.
+    Compares the outputs of both networks on random crops and drawn faces, and writes nothing if
+    they differ.
     """
     require_extra("train", "facepairs export")
     with console.waiting(f"writing {format} and comparing it with the bundle"):

@@ -19,7 +19,7 @@ EXAMPLE = "Example: facepairs info run/bundle"
 def info(bundle: VerifierArgument, json: Json = False) -> None:
     """Show a verifier: model, training, thresholds, errors.
 
-    Its files are compared with their checksums.
+    Also compares its files with their checksums.
     """
     from facepairs.bundles.loading import open_model
     from facepairs.bundles.measured import operating_point

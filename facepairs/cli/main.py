@@ -13,11 +13,10 @@ from typing import Any, NoReturn
 
 import typer
 from typer import Option
-from typer.core import TyperGroup
 from typer.main import get_command
 
 import facepairs
-from facepairs.cli.shared.app import App, global_options
+from facepairs.cli.shared.app import App, Group
 from facepairs.cli.shared.output import (
     ERROR,
     escape_unencodable,
@@ -33,18 +32,15 @@ COMMANDS = (  # in the order of use
 )  # fmt: skip
 SUMMARY = "Turn a folder of faces into a face verifier whose errors are known."
 EXAMPLE = (
-    "Example: facepairs train photos/ --out run && facepairs verify a.jpg b.jpg "
-    "--bundle run/bundle"
+    "Example: facepairs train photos/ --out run && facepairs verify a.jpg b.jpg --bundle run/bundle"
 )
 
 
-class Root(TyperGroup):
+class Root(Group):
     """All commands; the module of each is imported when it is used."""
 
-    def __init__(self, *, params: list[Any], commands: Any, **settings: Any) -> None:
-        del commands  # none is registered
-        names: Any = dict.fromkeys(COMMANDS)
-        super().__init__(params=[*params, *global_options()], commands=names, **settings)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, or None if there is no such command."""
@@ -108,6 +104,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _run(arguments: list[str]) -> int:
     try:
         code = build_command().main(arguments, prog_name="facepairs", standalone_mode=False)
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug, too, is reported
         return report(error)
     return code if isinstance(code, int) else 0

@@ -38,7 +38,10 @@ def score(
     beam: BeamOptions = None,
     root: Annotated[
         str | None,
-        Option(parser=path, help="Folder that paths in PAIRS count from. [default: PAIRS' own]"),
+        Option(
+            parser=path,
+            help="Folder of the photos named in PAIRS. [default: the folder of PAIRS]",
+        ),
     ] = None,
     bundle: Bundle = "default",
     threshold: Threshold = None,
@@ -49,9 +52,9 @@ def score(
 ) -> None:
     """Score a list of pairs of photos.
 
-    The most prominent face of each photo counts. Each photo is read once, whatever the number of
-    its pairs. OUT has the rows of PAIRS with their score, probability, decision, faces and hints.
-    An interrupted run goes on when it is started again.
+    Compares the most prominent face of each photo; reads each photo once, whatever the number of
+    its pairs. OUT has the rows of PAIRS with score, probability, decision, faces and hints. Run the
+    same command again to continue after an interruption.
 
     Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
     --root may be a gs://, s3:// or hdfs:// place.
@@ -80,15 +83,15 @@ def score(
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
     rows = _report_rows(report, point, describe_prior(prior))
     print_result(json, {**values, "model": bundle, "schema": VERDICT_SCHEMA}, rows)
-    log(f"written: {out}, and where the scores come from: {out}.json")
+    log(f"written: {out}, and the origin of the scores: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 
 def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str) -> Iterator[str]:
-    """Yield what a reader of scores must know."""
+    """Yield the warnings about the scores."""
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
-        advice = f"; --root names the folder that the paths in {pairs} count from"
+        advice = f"; --root names the folder of the photos that {pairs} lists"
         advice = advice if 0 < report.images == report.images_failed else ""
         yield (
             f"warning: {counts} could not be scored, first: {report.first_error} (column error of "
@@ -97,19 +100,19 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
     if report.same_content:
         yield (
             f"warning: {counted(report.same_content, 'pair')} of a photo and itself or a copy "
-            "(hint same-content): that they match says nothing"
+            "(hint same-content), so a match says nothing"
         )
     if report.pairs_with_known_people:
         yield (
-            f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that "
-            f"{bundle} was trained or calibrated on: with others it may make more errors"
+            f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that {bundle} "
+            "was trained or calibrated on; expect more errors with other people"
         )
 
 
 def _report_rows(
     report: "PairsReport", point: "OperatingPoint", prior: str
 ) -> list[tuple[str, str]]:
-    """Return the counts of a scored list of pairs; `prior` names that of the probabilities."""
+    """Return the counts of a scored list of pairs; `prior` describes that of the probabilities."""
     from facepairs.verification.verdict import error_rows, threshold_text
 
     rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]

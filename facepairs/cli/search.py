@@ -1,4 +1,4 @@
-"""`facepairs search`: where is a person among the photos of a folder?"""
+"""`facepairs search`: find a person in a folder of photos."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,18 +33,17 @@ Examples:
 
 def search(
     photo: Annotated[str, Argument(metavar="A", help="A photo of the person to find.")],
-    folder: Annotated[Path, Argument(help="Folder of photos, searched in full depth.")],
+    folder: Annotated[Path, Argument(help="Folder of photos, searched with all its subfolders.")],
     bundle: Bundle = "default",
     threshold: Threshold = None,
     json: Json = False,
 ) -> None:
     """Find a person in a folder of photos.
 
-    The best matches come first: 20 are printed, all with --json. The most prominent face of A is
-    compared with every face that is found; of each photo, the most similar face counts. Small faces
-    of large group photos may be missed. The more faces, the more strangers match by chance: the
-    result says how many to expect, and unless a threshold is given, it is raised until at most one
-    is expected.
+    Compares the most prominent face of A with every face in the photos; the most similar face of
+    each photo counts. The best 20 matches are printed, all with --json. Small faces of large group
+    photos may be missed. The more faces, the more strangers match by chance: the result says how
+    many to expect. Without --threshold, the threshold is raised until at most one is expected.
 
     Exit codes: 0 done, 1 done but some photos could not be used, 2 an error.
     """
@@ -54,10 +53,10 @@ def search(
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
     ranking = rank_folder(verifier, Path(photo), folder, point)
-    warn_of_known(verifier, bundle, [folder / one.path for one in ranking.compared])
+    warn_of_known(verifier, bundle, [folder / photo.path for photo in ranking.compared])
     found = ranking.record
-    warn_of_face(Path(photo), len(found.faces or ()), found.hints, "cut out the one you mean")
-    log_first([f"unusable: {one.error}" for one in ranking.failed])
+    warn_of_face(Path(photo), len(found.faces or ()), found.hints, "crop the photo to choose")
+    log_first([f"unusable: {photo.error}" for photo in ranking.failed])
     values = {"folder": str(folder), "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
@@ -71,7 +70,7 @@ def search(
 
 
 def _ranking_rows(ranking: "Ranking") -> list[tuple[str, str]]:
-    """Return how many photos match, and how many faces would by chance."""
+    """Return the counts of photos and matches, and of matches to expect by chance."""
     from facepairs.verification.verdict import threshold_text
 
     photos, faces = counted(len(ranking.compared), "photo"), counted(ranking.faces, "face")

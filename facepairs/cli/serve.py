@@ -27,7 +27,7 @@ def serve(
         str | None,
         Option(
             metavar="GALLERY",
-            help="File of known people, or a database (postgresql://…), to identify and enrol.",
+            help="File or database (postgresql://…) of known people, to identify and enrol.",
         ),
     ] = None,
     read_only: Annotated[bool, Option("--read-only", help="Never change the gallery.")] = False,
@@ -37,36 +37,37 @@ def serve(
         str,
         Option(
             envvar="FACEPAIRS_TOKEN",
-            help="What clients must send as `Authorization: Bearer TOKEN`; needed for any other "
-            "address than this machine's own. Other users can see options: use the variable.",
+            help="Token that clients must send as `Authorization: Bearer TOKEN`; required unless "
+            "only this machine can reach the address. Other users can see options, so prefer the "
+            "variable.",
             show_default=False,
         ),
     ] = "",
     allow_host: Annotated[
         list[str] | None,
-        Option(help="Name of this server, if it is not called by localhost or an IP address."),
+        Option(help="Host name of this server, besides localhost and IP addresses."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
         Option(help="Site whose pages may use the API (CORS), such as https://app.example."),
     ] = None,
     rate: Annotated[
-        float, Option(min=0, help="Requests per second of one client; 0 for any number.")
+        float, Option(min=0, help="Requests per second of one client; 0 for no limit.")
     ] = 200,
     workers: Annotated[
         int | None,
-        Option(min=1, help="Requests worked on at the same time. [default: one per core]"),
+        Option(min=1, help="Requests processed at the same time. [default: one per core]"),
     ] = None,
     max_mb: Annotated[int, Option(min=1, max=100, help="Size of the largest photo.")] = 10,
     json: Json = False,
 ) -> None:
     """Serve a web page and an HTTP API that compare photos.
 
-    By default only this machine can reach them. Open the address that is printed, or send photos:
-    curl -F left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /openapi.json describes
-    everything. With --gallery also enrol, identify and forget people. Photos are never stored or
-    logged. Ctrl+C or SIGTERM answers what is in work and stops. With --json the line that is
-    printed at the start is an object.
+    By default only this machine can reach them. Open the printed address, or send photos: curl -F
+    left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /openapi.json describes all routes.
+    With --gallery, also enrols, identifies and forgets people. Photos are never stored or logged.
+    Ctrl+C or SIGTERM finishes the requests in progress and stops. --json prints the first line as
+    an object.
     """
     require_extra("serve", "facepairs serve")
     from facepairs.server.guard import Access
@@ -82,7 +83,7 @@ def serve(
 
     hosts = tuple(name.lower() for name in allow_host or ())
     origins = tuple(site.lower() for site in allow_origin or ())
-    with showing(log):  # no bar of a request that takes long
+    with showing(log):  # no progress bar of a request that takes long
         run_server(
             bundle,
             gallery,

@@ -38,7 +38,7 @@ def verify(
             min=1,
             show_default=False,
             metavar="N",
-            help="Of several faces, compare the one of this number; given once for A, twice for A "
+            help="Number of the face to compare, if a photo shows several: once for A, twice for A "
             "and B. [default: 1, the most prominent]",
         ),
     ] = None,
@@ -46,13 +46,13 @@ def verify(
 ) -> None:
     """Decide whether two photos show the same person.
 
-    The most prominent face of each photo, by size and place, is found and aligned; photos that are
-    hard to judge get a warning. The errors at the threshold are part of the verdict. In JSON,
+    Finds and aligns the most prominent face of each photo, by size and position, and warns of
+    photos that are hard to judge. The verdict includes the error rates at the threshold. In JSON,
     `faces` has for left and right the face's box [left, top, side] in pixels, its landmarks, score
     and rotation in degrees, the number of faces, and hints.
 
     Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
-    3 no verdict: a face of less than 24 pixels, or a model without a threshold.
+    3 no verdict (a face of less than 24 pixels, or a model without a threshold).
     """
     from facepairs.bundles.measured import check_prior
     from facepairs.photos.align import chosen_face
@@ -61,7 +61,7 @@ def verify(
 
     photos = Path(left), Path(right)
     if len(face or ()) > 2:
-        raise typer.BadParameter("give a number for A, and one for B", param_hint="--face")
+        raise typer.BadParameter("give at most two numbers, for A and B", param_hint="--face")
     check_prior(prior)
     verifier = Verifier.load(bundle)
     point = verifier.operating_point(threshold, max_fmr)
@@ -71,10 +71,12 @@ def verify(
     b = chosen_face(faces[1], second, right, "face")
     verdict = verifier.verify_faces(a, b, point, prior)
     if filecmp.cmp(*photos, shallow=False):
-        log(f"warning: {left} and {right} have the same content: that they match says nothing")
+        log(f"warning: {left} and {right} are copies of one file, so a match says nothing")
     warn_of_known(verifier, bundle, photos)
     for photo, one, option in ((photos[0], a, "--face 2"), (photos[1], b, "--face 1 --face 2")):
-        warn_of_face(photo, one.faces or 0, one.hints, "" if face else f"for the next: {option}")
+        warn_of_face(
+            photo, one.faces or 0, one.hints, "" if face else f"for another face: {option}"
+        )
     values = {"left": left, "right": right, "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     raise typer.Exit(VERDICT_CODES[verdict.same])

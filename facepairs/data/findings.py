@@ -1,4 +1,4 @@
-"""What a check of a folder reports: findings of fixed kinds, and the folder in figures."""
+"""The report of a folder check: findings of fixed kinds, and counts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -75,11 +75,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was found.
+    """A finding about some photos.
 
     Attributes:
         severity: "error" (training would refuse or be misled), "warning" or "note".
-        kind: A word for programs, such as "duplicate".
+        kind: The kind of finding, for programs, such as "duplicate".
         paths: Paths relative to the root, with `/`.
         text: A sentence that tells the user what to do.
     """
@@ -91,7 +91,7 @@ class Finding:
 
 
 def make_finding(kind: str, paths: Iterable[str], **values: str) -> Finding:
-    """Return a finding of one of the KINDS; `values` are what its text has in braces."""
+    """Return a finding of one of the KINDS; `values` fill the braces of its text."""
     severity, text = KINDS[kind]
     names = tuple(paths)
     text = text.format(paths=shorten(names), count=f"{len(names):,}", **values)
@@ -106,7 +106,7 @@ def shorten(names: Sequence[str], maximum: int = 3) -> str:
 
 @dataclass(frozen=True)
 class Counts:
-    """The folder in figures.
+    """Counts of a folder.
 
     Attributes:
         people: Number of people.
@@ -139,7 +139,7 @@ class DatasetReport:
     Attributes:
         root: The folder.
         fingerprint: The fingerprint of the index.
-        counts: The folder in figures.
+        counts: Counts of the folder.
         findings: Errors first, then warnings, then notes.
         bad_images: Numbers of the images that training cannot use.
     """

@@ -1,8 +1,8 @@
-"""Groups and families of people that the user names: CSV `person,group` or `person,family`.
+"""Groups and families of people, given by the user: CSV `person,group` or `person,family`.
 
-Groups are for errors by group; a person may be in several, on a line for each. Families, or
-households, are for intervals: relatives resemble each other, so they are no independent sample; a
-person is in one. Nothing is inferred about anybody.
+Groups are for errors by group; a person may be in several, with a line for each. Families, or
+households, are for intervals: relatives resemble each other, so they are not an independent sample;
+a person is in one family. Groups and families are never inferred.
 """
 
 import difflib
@@ -34,7 +34,7 @@ class PeopleGroups:
     lines: dict[str, int]
 
     def check_names(self, people: Sequence[str]) -> None:
-        """Raise BadData, with the nearest name, for a name that is none of some people's."""
+        """Raise BadData, with the nearest name, for a name that is not among some people."""
         known = {plain(name) for name in people}
         unknown = [name for name in self.lines if name not in known]
         if unknown:
@@ -52,13 +52,13 @@ class PeopleGroups:
                 raise self._unknown(first, known, len(members) - 1)
 
     def check_some(self, people: Sequence[str]) -> None:
-        """Raise BadData, with the nearest name, where none of some people is in any group."""
+        """Raise BadData, with the nearest name, if none of some people is in any group."""
         known = {plain(name) for name in people}
         if not known & self.lines.keys():
             raise self._unknown(next(iter(self.lines)), known, len(self.lines) - 1)
 
     def _unknown(self, name: str, known: set[str], others: int) -> BadData:
-        """Return the error for a person whom nobody knows."""
+        """Return the error for an unknown person."""
         near = difflib.get_close_matches(name, sorted(known), 1)
         hint = f"did you mean {near[0]!r}?" if near else "names are those of the people's folders"
         more = f" (and {others:,} more)" if others else ""
@@ -81,7 +81,7 @@ class PeopleGroups:
     def numbers(self, left: Sequence[str], right: Sequence[str]) -> PersonNumbers:
         """Return the number of the family of both people of each pair, int64[N] each.
 
-        Whoever is in no group is a family alone. The groups must not overlap.
+        A person without a family is a family of one. The families must not overlap.
         """
         family = {
             name: f"family {group}" for group, names in self.members.items() for name in names

@@ -22,7 +22,7 @@ PHASE = "importing photos"
 
 
 class NewPhoto(NamedTuple):
-    """A photo to write: whose it is, its file name, and its file."""
+    """A photo to write: the person, the new file name, and the source file."""
 
     person: str
     file: str
@@ -30,7 +30,7 @@ class NewPhoto(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Something in the source that was not imported, and why."""
+    """A part of the source that was not imported, and the reason."""
 
     name: str
     reason: str
@@ -41,12 +41,12 @@ Rows = Iterator[NewPhoto | LeftOut]
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What was imported.
+    """The result of an import.
 
     Attributes:
         people: Number of people.
         images: Number of photos.
-        left_out: What was not imported, and why.
+        left_out: Parts of the source that were not imported.
     """
 
     people: int
@@ -55,7 +55,7 @@ class ImportReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict."""
-        left_out = [one._asdict() for one in self.left_out]
+        left_out = [part._asdict() for part in self.left_out]
         return {**asdict(self), "left_out": left_out, "schema": SCHEMA}
 
 
@@ -69,7 +69,7 @@ def import_photos(source: Path, out: Path) -> ImportReport:
             second name there (a hard link) where that is possible, else they are copied.
 
     Returns:
-        What was imported, and what was not.
+        The counts, and the parts of the source that were left out.
 
     Raises:
         BadData: The source has no photos of people or several folders of them, a table is wrong, or
@@ -118,7 +118,7 @@ def _write(rows: Rows, folder: Path) -> ImportReport:
 
 
 def _free_name(path: Path) -> Path:
-    """Return the path, or one with a number where another photo has its name."""
+    """Return the path, with a number if another photo has this name."""
     free, number = path, 1
     while free.exists():
         number += 1
@@ -143,7 +143,7 @@ def _folder_rows(people: Path) -> Rows:
 
 
 def find_people(root: Path) -> Path | None:
-    """Return the folder of the people's folders, `root` or one in it; None if there are no photos.
+    """Return the folder that holds the people's folders, or None if there are no photos.
 
     Raises:
         BadData: Photos lie in several such folders, for instance `train` and `test`.
@@ -195,12 +195,13 @@ def _check_name(name: str, place: str) -> str:
         place: The file and row that it comes from, for messages.
 
     Raises:
-        BadData: The name would lead elsewhere, hide the file, or has a special meaning somewhere.
+        BadData: The name would lead elsewhere, hide the file, or has a special meaning on some
+            system.
     """
     unsafe = any(c in UNSAFE_CHARACTERS or c == "/" or not c.isprintable() for c in name)
     if not name or name.startswith(".") or name.endswith((".", " ")) or unsafe:
         raise BadData(
-            f"{place}: {name!r} cannot name a folder or file on every system; rename it, without a "
-            f"dot at its beginning or end and without / {' '.join(UNSAFE_CHARACTERS)}"
+            f"{place}: {name!r} is not a valid file name on every system; rename it, without a dot "
+            f"at its beginning or end and without / {' '.join(UNSAFE_CHARACTERS)}"
         )
     return name

@@ -27,8 +27,8 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
-APART = "_apart"  # the folder in which `group` leaves what is no person's
-UNNAMED = re.compile(r"person_(\d{4,})")  # whom `group` found, and nobody has named
+APART = "_apart"  # the folder in which `group` leaves faces that belong to no person
+UNNAMED = re.compile(r"person_(\d{4,})")  # a person whom `group` found, not named yet
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 SkipReason = Literal[
@@ -37,7 +37,7 @@ SkipReason = Literal[
 
 
 class Skipped(NamedTuple):
-    """Something in the folder that is not in the index: its path relative to the root, and why."""
+    """A file that is not in the index: its path relative to the root, and the reason."""
 
     path: str
     reason: SkipReason
@@ -54,8 +54,8 @@ class FaceIndex:
         person_of: int32[images], the person of every image.
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
-        skipped: What is in the folder but not in the index, without hidden files, APART, and what
-            NAS, Windows and macOS leave behind.
+        skipped: Files that are not in the index, except hidden files, APART, and leftovers of NAS,
+            Windows and macOS.
         content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
@@ -148,7 +148,7 @@ class FaceIndex:
         Args:
             files: Relative path and size in bytes of each file, in any order.
             root: The folder.
-            skipped: What is not in the index; read after `files`.
+            skipped: Files that are not in the index; read after `files`.
         """
         parts = ((name.rpartition("/"), size) for name, size in files)
         rows = sorted((person, file, size) for (person, _, file), size in parts)
@@ -156,7 +156,7 @@ class FaceIndex:
 
     @classmethod
     def scan(cls, root: Path | str) -> "FaceIndex":
-        """Index a folder; hidden files are passed over, everything else left out is in `skipped`.
+        """Index a folder; hidden files are ignored, all others without a place are in `skipped`.
 
         Raises:
             BadData: The folder is missing, not readable, or has no image in a person's folder.
@@ -180,14 +180,14 @@ def _find(names: list[str], name: str, start: int, stop: int) -> int | None:
 
 
 def spellings(name: str) -> list[str]:
-    """Return a name as it is, composed and decomposed; macOS and Windows differ in this."""
+    """Return a name unchanged, composed and decomposed; macOS and Windows differ in this."""
     return [name, normalize("NFC", name), normalize("NFD", name)]
 
 
 def find_file(root: Path | str, name: str | os.PathLike[str]) -> Path:
     """Return the file of a name from a list, which may be written as on another system.
 
-    Where there is no file of exactly this name, `\\` is tried as `/`, and each part in any Unicode
+    If no file has exactly this name, `\\` is tried as `/`, and each part in any Unicode
     form, without blanks around the name.
     """
     path = Path(root, name)
@@ -205,7 +205,7 @@ def walk(
 ) -> Iterator[tuple[Path, list[str]]]:
     """Yield every folder below a root and its files, without leftovers.
 
-    Links to folders are followed; each folder is visited once, whatever leads there.
+    Links to folders are followed; each folder is visited once.
     """
     visited = {os.path.realpath(root)}
     for place, folders, files in os.walk(root, onerror=on_error, followlinks=True):
@@ -307,8 +307,8 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
     """Return the error for a folder without an image in a person's folder.
 
     Args:
-        root: What the message calls the folder.
-        skipped: What is in it.
+        root: The folder, for the message.
+        skipped: The files in it.
     """
     reasons = {reason: path for path, reason in skipped}
     if "nested_folder" in reasons:

@@ -3,16 +3,16 @@
 Both are small: below them no figure is worth showing; above them every figure comes with its
 interval.
 
-MIN_PEOPLE: The photos of one person are alike in what makes them easy or hard, so people are the
-sample. The range of 6 people's typical scores contains the median of all people's with probability
-97 % (1 - 2 · 2⁻⁶, the interval of the sign test), the range of 5 only with 94 %.
+MIN_PEOPLE: The photos of one person are similarly easy or hard, so people are the sample. The range
+of 6 people's typical scores contains the median of all people's with probability 97 %
+(1 - 2 · 2⁻⁶, the interval of the sign test), the range of 5 only with 94 %.
 
 MIN_PAIRS, of each kind: A logistic curve has two parameters and needs about ten pairs of the rarer
 kind for each. If none of 20 pairs is an error, the error rate is below 17 %; if half of them are,
 it lies between 27 and 73 % (Clopper-Pearson, 95 %). A threshold for a given FMR needs more:
 `evaluation.metrics.curves.pairs_needed`.
 
-MAX_PAIRS_PER_PERSON: All pairs of 5 photos. Without this limit, whoever has 30 photos determines
+MAX_PAIRS_PER_PERSON: All pairs of 5 photos. Without this limit, a person with 30 photos determines
 the threshold of a small group. On 20 people of LFW's View 1, drawn 60 times, it lowers the
 calibration error on other people from .044 to .036 and raises the worst accuracy from .839 to .852.
 
@@ -63,20 +63,20 @@ def check_minimums(source: object, people: int, genuine: int, impostor: int) -> 
 
     Args:
         source: The folder or file that the message names.
-        people: How many people have genuine pairs.
-        genuine: How many genuine pairs there are.
-        impostor: How many impostor pairs there are.
+        people: Number of people with genuine pairs.
+        genuine: Number of genuine pairs.
+        impostor: Number of impostor pairs.
 
     Raises:
-        NotEnough: There are too few; the message has the numbers needed.
+        NotEnough: Too few pairs or people; the message has the numbers needed.
     """
     if genuine < MIN_PAIRS or people < MIN_PEOPLE:
         raise NotEnough(
-            f"{source}: {MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people or more are needed, "
-            f"these photos give {_describe(genuine, people)}: add people with 2 photos or more"
+            f"{source}: needs at least {MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people, these "
+            f"photos give {_describe(genuine, people)}: add people with at least 2 photos"
         )
     if impostor < MIN_PAIRS:
         raise NotEnough(
-            f"{source}: {MIN_PAIRS} impostor pairs are needed, there are {impostor}: add pairs of "
+            f"{source}: needs at least {MIN_PAIRS} impostor pairs, has {impostor}: add pairs of "
             "different people"
         )

@@ -20,7 +20,7 @@ MAX_FOLD = 32767  # int16
 
 
 def plain(name: str) -> str:
-    """Return a name as names are compared: with slashes, in Unicode's composed form."""
+    """Return a name in the form in which names are compared: with slashes, composed Unicode."""
     return unicodedata.normalize("NFC", name.replace("\\", "/"))
 
 
@@ -120,7 +120,7 @@ def parse_fold(text: str) -> int:
         text: A number from 0 to 32767; empty means 0.
 
     Raises:
-        ValueError: The text is no such number.
+        ValueError: The text is not such a number.
     """
     word = text.strip().removesuffix(".0") or "0"  # as pandas writes numbers beside empty cells
     if not (word.isascii() and word.isdigit()) or len(word) > 9 or int(word) > MAX_FOLD:
@@ -129,7 +129,7 @@ def parse_fold(text: str) -> int:
 
 
 def separator_of(header: str) -> str:
-    """Return what separates the cells of a CSV file: what its header has most of."""
+    """Return the separator of a CSV file: the candidate most frequent in its header."""
     return max(",;\t|", key=header.count)
 
 
@@ -156,8 +156,7 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
             twice = sorted({name for name in header if name and header.count(name) > 1})
             if twice:
                 raise BadData(
-                    f"{path}: line 1: column {twice[0]} is there twice (capitals do not count); "
-                    "rename one"
+                    f"{path}: line 1: two columns are named {twice[0]} (in any case); rename one"
                 )
             missing = [name for name in needed if name not in header]
             if missing:
@@ -191,7 +190,7 @@ def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
     Raises:
         BadData: A row is wrong, pairs a photo with itself, or has the pair of an earlier row; the
             message quotes file, line number and cell.
-        NotEnough: There is no row.
+        NotEnough: The file has no rows.
     """
     images, fold, genuine = array("i"), array("h"), bytearray()
     seen: dict[tuple[int, int], tuple[int, bool]] = {}
@@ -223,7 +222,7 @@ def _check_new(
 
 
 def _find_image(index: FaceIndex, name: str) -> int:
-    """Return an image's number; raise ValueError if there is no such image."""
+    """Return an image's number; raise ValueError for an unknown image."""
     place = name.replace("\\", "/").removeprefix("./")
     image = index.find(place)
     if image is None:

@@ -82,12 +82,12 @@ class PairSampler:
         raw_words(seed, Stream.PAIRS, 0, 0, 1)  # refuses a seed out of range
         if genuine_share > 0 and not len(self._several):
             raise NotEnough(
-                "genuine pairs need people with 2 photos or more, and none of "
+                "genuine pairs need people with at least 2 photos, and none of "
                 f"{counted(len(self.people), 'person', 'people')} has them; add photos"
             )
         if genuine_share < 1 and len(self.people) < 2:
             raise NotEnough(
-                f"impostor pairs need 2 people or more, not {len(self.people)}; add people"
+                f"impostor pairs need at least 2 people, not {len(self.people)}; add people"
             )
 
     def block(self, epoch: int, block: int, size: int) -> PairList:
@@ -154,7 +154,7 @@ class DistinctPeopleSampler:
             all people.
 
     Raises:
-        NotEnough: There are fewer than two people, or nobody has two photos.
+        NotEnough: There are fewer than two people, or no person has two photos.
     """
 
     def __init__(
@@ -173,8 +173,8 @@ class DistinctPeopleSampler:
         several = self._counts[self.people] >= 2
         if not several.any() or len(self.people) < 2:
             raise NotEnough(
-                "training needs 2 people or more, and 2 photos of one of them at least; add some "
-                f"to the {counted(len(self.people), 'person', 'people')} there are"
+                "training needs at least 2 people, one of them with 2 photos; the folder has "
+                f"{counted(len(self.people), 'person', 'people')}: add photos"
             )
         share = float(several.mean()) if several_share is None else several_share
         wanted = max(round(share * self.batch_size), self.batch_size - int((~several).sum()))
@@ -229,14 +229,14 @@ class DistinctPeopleSampler:
 def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:
     """Draw distinct unordered pairs for measuring, half genuine, half impostor.
 
-    People are drawn first here too, and nobody has more than ten genuine pairs
-    (`minimums.MAX_PAIRS_PER_PERSON`), so nobody's photos dominate.
+    People are drawn first here, too, and a person has at most ten genuine pairs
+    (`minimums.MAX_PAIRS_PER_PERSON`), so that no person's photos dominate.
 
     Args:
         first: int64[people + 1], where each person's images begin (`FaceIndex.first`).
         people: int64[P], numbers of the people to draw from.
-        pairs: How many pairs; if fewer of a kind exist, all of that kind are taken, of genuine
-            pairs ten of each person.
+        pairs: Number of pairs; if fewer of a kind exist, all of that kind are taken (of genuine
+            pairs at most ten of each person).
         seed: From 0 to 2**63 - 1.
 
     Raises:

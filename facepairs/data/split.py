@@ -30,8 +30,7 @@ class PeopleSplit:
         training: int64[N], sorted numbers of the people to train on.
         calibration: int64[N], sorted numbers of the people to calibrate on.
         test: int64[N], sorted numbers of the people to test on.
-        validation: int64[N], sorted numbers of the people who choose the best epoch; empty where
-            nobody does.
+        validation: int64[N], sorted numbers of the people who choose the best epoch; may be empty.
     """
 
     training: People
@@ -41,7 +40,7 @@ class PeopleSplit:
 
     @property
     def fitted(self) -> People:
-        """Everybody who influences the weights: the training and the validation people."""
+        """All people who influence the weights: training and validation people."""
         return np.union1d(self.training, self.validation)
 
 
@@ -103,7 +102,7 @@ def split_people(
 
 
 def _validation_count(people: int, others: int, share: float) -> int:
-    """Return how many people with two photos validate, 0 where they are too few."""
+    """Return the number of validation people with two photos, 0 if there are too few."""
     wanted, available = _count(people, share), people - others
     if wanted >= MIN_VALIDATION_PEOPLE or share > MAX_VALIDATION_SHARE:
         count = min(wanted, available - MIN_OTHER_PEOPLE)
@@ -121,7 +120,7 @@ def _cut(people: People, calibration: int, test: int, validation: int) -> tuple[
 
 
 def _count(people: int, share: float) -> int:
-    """Return how many people a share is: at least two, unless nobody or only one is there."""
+    """Return the number of people in a share: at least two, if there are two."""
     return min(people, max(2, round(people * share))) if share > 0 and people >= 2 else 0
 
 

@@ -29,7 +29,7 @@ Member = tuple[str, int, tarfile.TarInfo | zipfile.ZipInfo]  # with its name and
 def unpack(archive: Path, into: Path) -> None:
     """Unpack the regular files and folders of a zip, or of a tar, compressed or not.
 
-    Hidden files and what systems leave behind (`places.LEFTOVERS`) are skipped.
+    Hidden files and leftovers of operating systems (`places.LEFTOVERS`) are skipped.
 
     Args:
         archive: The archive.
@@ -62,7 +62,7 @@ def unpack(archive: Path, into: Path) -> None:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the disk; those of decompressors have no number
         raise BadTransfer(
-            f"{archive.name}: the archive is damaged, or no zip or tar ({error}); download it again"
+            f"{archive.name}: damaged, or not a zip or tar archive ({error}); download it again"
         ) from None
 
 
@@ -98,7 +98,7 @@ def _members(archive: Path, opened: tarfile.TarFile | zipfile.ZipFile) -> Iterat
 
 
 def _decode_name(info: zipfile.ZipInfo) -> str:
-    """Return a name in UTF-8 where its bytes are that: not all programs set the flag that says so.
+    """Decode a name as UTF-8 if its bytes are valid: not all programs set the flag for it.
 
     References:
         PKWARE: APPNOTE.TXT - .ZIP File Format Specification, 4.4.4, bit 11, and appendix D.
@@ -136,6 +136,6 @@ def _check_limits(archive: Path, name: str, count: int, size: int, total: int) -
     ):
         if value > limit:
             raise BadTransfer(
-                f"{archive.name}: {name!r} makes {value:,} {unit}, above {limit:,}; if you trust "
-                f"the archive, unpack it with another program and use the folder"
+                f"{archive.name}: {value:,} {unit} with {name!r}, more than {limit:,}; if you "
+                "trust the archive, unpack it with another program and use the folder"
             )

@@ -132,7 +132,7 @@ def calibrate(
         data.resolve()
     ):
         raise BadConfig(
-            f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
+            f"{out} is the bundle itself or lies within the photos; choose another folder", "out"
         )
     check_replaceable(out)
     index = FaceIndex.scan(data)
@@ -221,7 +221,7 @@ def _choose_pairs(model: Model, index: FaceIndex) -> PairList:
     left_out = model.origin.identities.trained_with(list(index.people))
     if left_out.all():
         raise NotEnough(
-            f"all people of {index.root} were in this model's training set; calibrate on others"
+            f"this model was trained on all people of {index.root}; calibrate on other people"
         )
     if left_out.any():
         counts = f"{int(left_out.sum()):,} of {len(left_out):,}"

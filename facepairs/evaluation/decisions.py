@@ -105,7 +105,7 @@ def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: 
                 among, place = others, f"the pairs outside fold {number} set that of the fold; they"
             raise NotEnough(
                 f"without a threshold, {place} are {int(among.sum())} genuine and "
-                f"{int((~among).sum())} impostor: give 2 of each at least"
+                f"{int((~among).sum())} impostor: give at least 2 of each"
             )
         by_pair[held_out] = best_threshold(others, score[~held_out])
     return by_pair

@@ -93,7 +93,7 @@ def group_errors(groups: PeopleGroups, scores: ScoreTable, accepted: Bools) -> d
     """
     if scores.people is None:
         raise BadData(
-            f"{groups.path}: the people of the pairs are not known; groups need photos named "
+            f"{groups.path}: the people of the pairs are unknown; groups need photos named "
             "Person_Name/photo.jpg",
             "groups",
         )

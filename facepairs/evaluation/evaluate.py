@@ -43,7 +43,7 @@ class Evaluation:
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were to be scored here, if any were.
-        warnings: What limits the figures, one line each.
+        warnings: Limits of the figures, one line each.
     """
 
     measurements: tuple[Measurement, ...]
@@ -58,14 +58,14 @@ class Evaluation:
         return self.measurements[0].summary
 
     def __repr__(self) -> str:
-        names = ", ".join(one.name for one in self.measurements)
+        names = ", ".join(measurement.name for measurement in self.measurements)
         return f"Evaluation of {names} on {counted(len(self.measurements[0].scores), 'pair')}"
 
     def __str__(self) -> str:
         return text_of(self.tables(brief=True))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the tables that `facepairs evaluate` prints."""
+        """Return HTML for notebooks: the tables that `facepairs evaluate` prints."""
         return html_of(self.tables(brief=True), self.warnings)
 
     def tables(self, brief: bool = False) -> list[Table]:
@@ -157,10 +157,10 @@ def evaluate(
     verifiers = [source for source in score_sources if source.kind == "model"]
     given = [name for name, value in for_models.items() if value]
     if given and not verifiers:
-        raise BadConfig("scores have their pairs already; give a verifier and photos", *given)
+        raise BadConfig("a scores file already has its pairs; give a verifier and photos", *given)
     alone = [name for name in ("out", "identification") if for_models[name]]
     if alone and len(verifiers) > 1:
-        raise BadConfig("give one verifier; evaluate each by itself", *alone)
+        raise BadConfig("works for one verifier at a time; give one", *alone)
     people_groups = read_groups(Path(groups)) if groups else None
     relatives = read_families(Path(families)) if families else None
     models = {source: open_model(source.path) for source in verifiers}

@@ -1,4 +1,4 @@
-"""Open-set identification: how often known people are found, and strangers taken for somebody.
+"""Open-set identification: how often known people are found, and strangers mistaken for them.
 
 Half of the people with several photos are known: up to three photos of each are enrolled, and the
 others are asked for. Everybody else is a stranger. As in a gallery, a person's score is that of the
@@ -177,8 +177,8 @@ def split_people(person: Ints) -> Split:
     several = np.flatnonzero(counts > 1)
     if len(several) < 2:
         raise NotEnough(
-            "identification needs two people or more with several photos, unknown to the model: "
-            f"half of them are enrolled, the others are strangers; there are {len(several)}"
+            "identification needs at least two people with several photos, unknown to the model: "
+            f"half of them are enrolled, the others are strangers; the folder has {len(several)}"
         )
     order = np.argsort(raw_words(SEED, Stream.IDENTIFICATION, 0, 0, len(several)))
     enrolled, known = [], []

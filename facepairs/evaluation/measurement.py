@@ -176,7 +176,7 @@ def _decide_by_fold(scores: ScoreTable, result: CrossvalResult, folder: Path) ->
     thresholds = {fold.fold: fold.threshold for fold in result.folds}
     folds = scores.fold.astype(np.int64)
     if missing := sorted(set(folds.tolist()) - set(thresholds)):
-        raise BadData(f"{folder}: fold {missing[0]} has scores, no threshold; run crossval again")
+        raise BadData(f"{folder}: fold {missing[0]} has no threshold; run crossval again")
     by_pair = np.array([thresholds[number] for number in folds.tolist()])
     point = OperatingPoint(None, BALANCED)
     return decide_at(scores.score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)

@@ -118,7 +118,7 @@ def score_pairs(
     """Score pairs; with an embedding network, also tell who look alike.
 
     Args:
-        verifier: What scores them.
+        verifier: The verifier that scores them.
         index: The photos.
         pairs: The pairs.
         errors: Is filled with what is wrong with images, by number; their pairs are left out.
@@ -247,17 +247,17 @@ def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:
     """
     if errors and not skip_bad:
         raise BadImage(
-            f"{describe_unusable(errors)}; facepairs data check lists all such photos; or leave "
-            "them out",
+            f"{describe_unusable(errors)}; facepairs data check lists all such photos; replace "
+            "them or leave them out",
             "skip_bad",
         )
 
 
 def describe_unusable(errors: Mapping[int, str]) -> str:
-    """Return what is wrong with the first photo that cannot be used, and how many more there are.
+    """Describe the first photo that cannot be used, and count the others.
 
     Args:
-        errors: What is wrong with photos, by number; at least one.
+        errors: The error of each unusable photo, by number; at least one.
     """
     first, others = errors[min(errors)], len(errors) - 1
     return f"{first} (and {counted(others, 'more photo')})" if others else first

@@ -85,7 +85,7 @@ def choose_pairs(
         pairs = distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
     except NotEnough:
         raise NotEnough(
-            f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured, "
+            f"{data}: {len(people):,} of {len(known):,} people are unknown to the measured models, "
             f"{_lacking(index, people)}; measure on other people, or list the pairs",
             "pairs",
         ) from None
@@ -116,8 +116,8 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
         raise BadConfig(f"protocol {protocol!r} is unknown; use one of {known}", "protocol")
     if protocol == "view2" and trained_under:
         raise BadConfig(
-            "View 2 needs a network for each of its ten folds, and a bundle has one; run crossval, "
-            "or choose another protocol",
+            "View 2 needs a network for each of its ten folds, a bundle has one; run crossval, or "
+            "choose another protocol",
             "protocol",
         )
     return protocol

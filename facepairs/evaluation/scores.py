@@ -43,7 +43,7 @@ class ScoreTable:
         alike: bool[N], strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
-        origin: What made the scores of a file; None where that is not known.
+        origin: The origin of the scores of a file; None if unknown.
         families: The people's families, for intervals; None where everybody is unrelated.
     """
 
@@ -92,7 +92,7 @@ class ScoreTable:
 
     @cached_property
     def relatives(self) -> PairPeople | None:
-        """Numbers of the families of the people on both sides; None where nobody is related.
+        """Numbers of the families of the people on both sides; None without families.
 
         Raises:
             BadData: The people are not known.
@@ -101,8 +101,8 @@ class ScoreTable:
             return None
         if self.people is None:
             raise BadData(
-                f"{self.families.path}: the people of the pairs are not known; families need "
-                "photos named Person_Name/photo.jpg",
+                f"{self.families.path}: the people of the pairs are unknown; families need photos "
+                "named Person_Name/photo.jpg",
                 "families",
             )
         left, right = ([person_name(name) for name in side] for side in self.sides)
@@ -175,7 +175,7 @@ def read_scores(path: Path) -> ScoreTable:
         for side, names in sides.items():
             names.append(sys.intern(row.get(side, "")))
     if not score:
-        raise NotEnough(f"{path}: no pair with a label and a score below the header")
+        raise NotEnough(f"{path}: no pairs with a label and a score below the header")
     return ScoreTable(
         sides["left"],
         sides["right"],
@@ -226,7 +226,7 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     if missing or len(other) != len(first):
         raise BadData(
             f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
-            f"{names[0]}; compare scores of the same pairs, which bundles can be given",
+            f"{names[0]}; compare scores of the same pairs, or give bundles and list the pairs",
             "pairs",
         )
     matched = np.array(found, np.int64)

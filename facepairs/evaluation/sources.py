@@ -1,4 +1,4 @@
-"""What the words after `facepairs evaluate` name: verifiers, scores files, `crossval` folders.
+"""The sources that `facepairs evaluate` measures: verifiers, scores files, `crossval` folders.
 
 Beside its scores, `crossval` writes how the network of each fold decides. Pairs that show people on
 whom a model was trained or calibrated are found here: its figures would be too good.
@@ -49,12 +49,12 @@ def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
 
     Raises:
         BadConfig: The words do not fit together.
-        BadData: There is no such folder.
+        BadData: The folder is missing.
     """
     data = Path(words[-1]) if words and _kind(words[-1]) is None else None
     if data is not None and not data.is_dir():
         refuse_url(words[-1])
-        raise BadData(f"{data}: no such folder, nor anything else that can be measured")
+        raise BadData(f"{data}: no such folder, bundle, TOML file or scores file")
     found: list[ScoreSource] = []
     for word in words[: len(words) - (data is not None)]:
         kind = _kind(word) or "model"  # opening the model explains what is wrong
@@ -193,5 +193,5 @@ def _judge(count: int, pairs: int, model: str, protocol: str | None) -> Known:
     line = f"{count:,} of {pairs:,} pairs show people that {model} was trained or calibrated on"
     if protocol:
         advice = f", or train by protocol {protocol}" if protocol in LISTS else ""
-        raise BadData(f"{line}, so the figures would be too good; measure on other people{advice}")
-    return count, [f"{line}: the figures are too good; measure on other people"]
+        raise BadData(f"{line}; the figures would be too good: measure on other people{advice}")
+    return count, [f"{line}; the figures are too good: measure on other people"]

@@ -61,7 +61,7 @@ def check_new_passphrase(passphrase: str) -> None:
     """Raise BadConfig for an empty passphrase, and MissingExtra without `cryptography`."""
     require_extra("encrypt", "an encrypted gallery")
     if not passphrase:
-        raise BadConfig(f"no passphrase; set {VARIABLE} to one of several words")
+        raise BadConfig(f"the passphrase is missing; set {VARIABLE}, best to several words")
 
 
 def new_encryption(passphrase: str) -> tuple[bytes, bytes]:
@@ -88,7 +88,7 @@ def open_encryption(
     if not isinstance(passphrase, str):
         passphrase = os.environ.get(VARIABLE) or (passphrase() if passphrase else "")
     if not passphrase:
-        raise BadData(f"{place}: encrypted; set {VARIABLE} to its passphrase")
+        raise BadData(f"{place}: is encrypted; set {VARIABLE} to its passphrase")
     values = EncryptedValues(passphrase, salt)
     try:
         values.open(probe)

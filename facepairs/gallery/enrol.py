@@ -65,7 +65,7 @@ class Photo(NamedTuple):
 
 
 class ReadPhoto(NamedTuple):
-    """A photo after reading: with a problem, with the person it is enrolled for, or an embedding."""
+    """A photo after reading: with a problem, the person it is enrolled for, or an embedding."""
 
     person: str
     photo: str
@@ -144,7 +144,7 @@ class EnrolPhotos:
 
 
 def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
-    """Note a photo that is enrolled already; `owner` is who is enrolled with it."""
+    """Note a photo that is already enrolled for `owner`."""
     if owner == photo.person:
         enrolment.known += 1
         return

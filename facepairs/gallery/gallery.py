@@ -122,8 +122,8 @@ class Gallery:
         made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
             raise BadGallery(
-                f"{self.place}: made with another model ({made_with.describe()}) than "
-                f"{model.place} ({given.describe()}); give that one, or enrol "
+                f"{self.place}: created with another model ({made_with.describe()}) than "
+                f"{model.place} ({given.describe()}); use that model, or enrol "
                 "the photos again: " + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
                 "bundle",
             )
@@ -184,9 +184,9 @@ class Gallery:
 
         Unnamed people whom `group` found (`person_0004`) are left out. A person who is enrolled
         under such a name is renamed if the folder has been renamed. Each batch of photos is on disk
-        before the next one, and photos that are already enrolled are skipped: after an interruption,
-        call it again. Of several faces in a photo, the one that fits the folder's other photos is
-        enrolled.
+        before the next one, and photos that are already enrolled are skipped: call it again after
+        an interruption. Of several faces in a photo, the one that fits the folder's other photos
+        is enrolled.
 
         Args:
             folder: The folder.
@@ -234,7 +234,7 @@ class Gallery:
         With `people`, the names in a folder, unnamed people whose folder is gone are renamed.
         """
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
-            raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
+            raise BadConfig(f"forget-after is {forget_after:g}; use a number of days above 0")
         done, progress = 0, console.progress("enrolling photos")
         read = EnrolPhotos(self.verifier, self.store.owner, any_quality, several is not None)
         try:
@@ -344,7 +344,7 @@ class Gallery:
         top: int,
     ) -> list[Identification]:
         if threshold is not None and max_fpir is not None:
-            raise BadConfig("threshold and max FPIR exclude each other; give one of them")
+            raise BadConfig("both threshold and max FPIR are given; give one of them")
         verifier, vectors = self.verifier, self.vectors()
         if not len(vectors):
             raise NotEnrolled(

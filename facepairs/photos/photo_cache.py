@@ -233,7 +233,7 @@ def _delete(path: Path) -> None:
 
 
 def photo_cache() -> PhotoCache:
-    """Return this process' cache: the file $FACEPAIRS_PHOTO_CACHE, or the one in the user's cache folder.
+    """Return this process' cache: $FACEPAIRS_PHOTO_CACHE, or a file in the user's cache folder.
 
     With $FACEPAIRS_NO_PHOTO_CACHE it is in memory.
 

@@ -40,7 +40,7 @@ async def read_request(
             parameters, which would be ignored.
     """
     if request.url.query:
-        raise RequestProblem(422, "value", "send values in the body, not in the address")
+        raise RequestProblem(422, "value", "send values in the body, not in the URL")
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     chunks = _counted(request, PHOTOS_PER_BODY * max_photo_bytes, hold)
     try:
@@ -51,7 +51,7 @@ async def read_request(
                 body = b"".join([chunk async for chunk in chunks])
                 return _checked(msgspec.json.decode(body, type=kind), max_photo_bytes)
     except TimeoutError:
-        raise RequestProblem(408, "slow", f"the body did not come within {READ_S:g} s") from None
+        raise RequestProblem(408, "slow", f"the body did not arrive within {READ_S:g} s") from None
     except msgspec.ValidationError as error:
         if "base64" in str(error):
             is_json = media == "application/json"

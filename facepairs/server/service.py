@@ -129,7 +129,7 @@ class Service:
     def _known(self) -> Gallery:
         if self._gallery is None:
             raise RequestProblem(
-                404, "no_gallery", "this server has no gallery; start it with a gallery"
+                404, "no_gallery", "this server has no gallery; start it with --gallery"
             )
         return self._gallery
 
@@ -137,7 +137,7 @@ class Service:
         gallery = self._known()
         if not self._writable:
             raise RequestProblem(
-                403, "read_only", "this server may only read its gallery; enrol people elsewhere"
+                403, "read_only", "this server only reads its gallery; enrol people elsewhere"
             )
         return gallery
 

@@ -1,6 +1,7 @@
 """Outputs that appear complete or not at all: a temporary name beside the target, fsync, rename.
 
-Links are followed. Anything but a regular file, such as a device, is refused: it cannot be replaced.
+Links are followed. Anything but a regular file, such as a device, is refused, as it cannot be
+replaced.
 
 A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target removes those of processes
 that are gone, so killed processes leave nothing behind.
@@ -121,9 +122,9 @@ def _prepare(target: Path, fits: Callable[[Path], bool]) -> tuple[Path, Path]:
     hidden_beside(target, "tmp")  # refuses what has no name
     target = Path(os.path.realpath(target))
     if target.is_symlink() or (target.exists() and not fits(target)):  # a circle of links
-        raise BadData(f"cannot write {target}: is of another kind; {ADVICE}")
+        raise BadData(f"cannot write {target}: exists and is of another kind; {ADVICE}")
     if target.is_file() and not os.access(target, os.W_OK):  # its folder might let us replace it
-        raise BadData(f"cannot write {target}: may not be written; {ADVICE}")
+        raise BadData(f"cannot write {target}: no permission; {ADVICE}")
     with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target)

@@ -22,6 +22,4 @@ def require_extra(extra: str, what: str) -> None:
         what: What needs it, as a user would write it: `facepairs train`.
     """
     if any(importlib.util.find_spec(module) is None for module in EXTRAS[extra]):
-        raise MissingExtra(
-            f"{what} needs the {extra} extra: pip install 'facepairs[{extra}]'"
-        )
+        raise MissingExtra(f"{what} needs the {extra} extra: pip install 'facepairs[{extra}]'")

@@ -1,7 +1,7 @@
 """One process at a time: a lock file that holds the number of the working process.
 
-The kernel's lock on the file decides. It ends with its process, so a killed process blocks no other,
-and network file systems share it between machines. `filelock` hides the differences between
+The kernel's lock on the file decides. It ends with its process, so a killed process blocks no
+other, and network file systems share it between machines. `filelock` hides the differences between
 systems; this module adds the process number and the removal of the file.
 """
 

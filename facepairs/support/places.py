@@ -147,6 +147,6 @@ def refuse_url(place: Path | str) -> None:
     url = _URL.fullmatch(str(place))
     if url and not Path(place).exists():
         raise BadData(
-            f"{url[1]}://{url[2].rpartition('@')[2]}: is a web address; give a path on this machine: "
-            "download the data first, or write locally and copy the result"
+            f"{url[1]}://{url[2].rpartition('@')[2]}: is a web address; give a path on this "
+            "machine: download the data first, or write locally and copy the result"
         )

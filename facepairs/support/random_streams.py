@@ -22,7 +22,7 @@ MAX_SEED = 2**63 - 1
 class Stream(IntEnum):
     """Every use of random numbers in the package; no two uses share a stream.
 
-    The numbers never change: they are part of what a seed means. A new use gets a new number. Not
+    The numbers never change: they are part of a seed's meaning. A new use gets a new number. Not
     listed is the fixed draw of halves in `evaluation`, which is PAIRS for one seed (`HALVES_KEY`).
     """
 

@@ -140,7 +140,7 @@ def _face_findings(
 def _likeness(
     index: FaceIndex, verifier: Verifier, found: Sequence[Embedding | None]
 ) -> list[Finding]:
-    """Return what the embeddings of the photos say."""
+    """Return the findings from the embeddings of the photos."""
     missing = np.full(verifier.scorer.width, np.nan, np.float32)
     embeddings = np.stack([missing if row is None else row for row in found])
     same = find_same_people(index, embeddings, verifier.model.cohort)

@@ -63,8 +63,8 @@ def crowd_bias(embeddings: ScoreArray, cohort: ScoreArray | None) -> ScoreArray:
         return np.zeros(len(embeddings), np.float32)
     if cohort.shape[1] != embeddings.shape[1]:
         raise BadBundle(
-            f"a cohort of {cohort.shape[1]} numbers a row, embeddings of {embeddings.shape[1]}; "
-            "copy the bundle again"
+            f"the cohort has {cohort.shape[1]} numbers a row, the embeddings "
+            f"{embeddings.shape[1]}; copy the bundle again"
         )
     crowded = np.concatenate(
         [

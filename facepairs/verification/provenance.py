@@ -33,7 +33,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         schema: The version of this format.
         facepairs: The version that wrote it.
         scores_sha256: SHA-256 (hex) of the scores file; empty until it is written.
-        model: What the model was called on the command line: a path, or `default`.
+        model: The model's name on the command line: a path, or `default`.
         embedder_sha256: Of its network and how it is used; None where several made the scores.
         alignment: As in a bundle's manifest.
         pairs: Which pairs: the file or folder that they come from, or a protocol in words.
@@ -144,7 +144,7 @@ def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]
 
 
 def read_provenance(scores: Path) -> Provenance | None:
-    """Return what NAME.json says of a scores file; None without that file: of unknown origin.
+    """Return the provenance of a scores file from NAME.json; None if that file is missing.
 
     Raises:
         BadData: It cannot be read, or was written for other scores than the file holds.

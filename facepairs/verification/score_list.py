@@ -169,7 +169,7 @@ def _count(
     found: dict[int, SeenPhoto],
     point: OperatingPoint,
 ) -> PairsReport:
-    """Return what can be counted before the rows are written."""
+    """Return the counts that are known before the rows are written."""
     records = [one.record for one in found.values() if one.record and not one.error]
     knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)

@@ -45,7 +45,7 @@ class Verdict:
         left: AlignedFace | None = None,
         right: AlignedFace | None = None,
     ) -> "Verdict":
-        """Return what a model's score means: does it reach a threshold, and its probability."""
+        """Return the verdict for a score: whether it reaches a threshold, and its probability."""
         calibration = profile.calibration
         probability = float(calibration.probability(score, prior)) if calibration else None
         same = None if point.threshold is None else score >= point.threshold
@@ -54,7 +54,7 @@ class Verdict:
     def __bool__(self) -> bool:
         """Return `same`; raise BadData where it is None. A verdict must not be true by default."""
         if self.same is None:
-            raise BadData("no threshold, so no verdict; give one, or look at the score")
+            raise BadData("without a threshold there is no verdict; give one, or use the score")
         return self.same
 
     @property
@@ -84,7 +84,7 @@ class Verdict:
         return f"{edge} (at {describe_prior(self.prior)})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: both faces as the network saw them, and the verdict."""
+        """Return HTML for notebooks: both faces as the network saw them, and the verdict."""
         from facepairs.support.html import html_image, html_table
 
         faces = [face.crop for face in (self.left, self.right) if face is not None]

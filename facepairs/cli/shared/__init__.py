@@ -1,1 +1,1 @@
-"""What all commands share: their options, what they print, and how they fail."""
+"""Shared by all commands: options, output, progress and errors."""

@@ -1,4 +1,4 @@
-"""What every command has: the global options, and errors that become one line and an exit code.
+"""The base of every command: global options, and errors as one line and an exit code.
 
 Global options stand before or after the name of a command. Each sets an environment variable, so
 that child processes follow it too.
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandFunctionType
 
 from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
@@ -73,7 +73,7 @@ class Command(TyperCommand):
                 return super().invoke(ctx)
         except (typer.Exit, BrokenPipeError):
             raise
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug, too, is reported
             return report(error, self._typed_names(), as_json)
 
     def _check_places(self, values: dict[str, Any]) -> None:
@@ -88,7 +88,7 @@ class Command(TyperCommand):
                 refuse_input(values[name], inputs)
 
     def _typed_names(self) -> dict[str, str]:
-        """Return what users type for each parameter: `--max-fmr`, or `DATA`."""
+        """Return each parameter's name on the command line: `--max-fmr`, or `DATA`."""
         return {
             parameter.name or "": parameter.opts[0]
             if parameter.param_type_name == "option"
@@ -97,12 +97,20 @@ class Command(TyperCommand):
         }
 
 
+class Group(TyperGroup):
+    """A group of commands, with the global options."""
+
+    def __init__(self, *, params: list[Any], **settings: Any) -> None:
+        super().__init__(params=[*params, *global_options()], **settings)
+
+
 class App(typer.Typer):
-    """A command, or a group of them, as an instance of `Command` each."""
+    """A command, or a group of them, made of `Command` and `Group`."""
 
     def __init__(self, **settings: Any) -> None:
         # The root alone installs completion. Markup would import rich.
-        super().__init__(**{"add_completion": False, "rich_markup_mode": None, **settings})
+        defaults = {"cls": Group, "add_completion": False, "rich_markup_mode": None}
+        super().__init__(**{**defaults, **settings})
 
     def command(
         self, *args: Any, **settings: Any

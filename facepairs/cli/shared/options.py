@@ -1,7 +1,7 @@
 """Options that several commands share. Each name means the same thing everywhere.
 
-`--out` is what a command writes, `--json` prints its result as JSON, `--bundle` is a trained
-verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
+`--out` names the output, `--json` prints the result as JSON, `--bundle` is a trained verifier,
+`--model` an architecture to train, `--pairs` a CSV file of pairs.
 """
 
 import sys
@@ -49,29 +49,29 @@ MaxFmr = Annotated[
     float | None,
     Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
 ]
-Prior = Annotated[float, Option(help="Share of genuine pairs among yours, for the probability.")]
+Prior = Annotated[float, Option(help="Expected share of genuine pairs, for the probability.")]
 # Eager, so that it is known when the value of another option is refused.
 Json = Annotated[bool, Option("--json", is_eager=True, help="Print the result as JSON.")]
 Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]
 Groups = Annotated[
-    Path | None, Option(help="CSV file person,group: also measure the errors within these groups.")
+    Path | None, Option(help="CSV file person,group: also measure errors within these groups.")
 ]
 Families = Annotated[
     Path | None,
-    Option(help="CSV file person,family: relatives are no independent people in intervals."),
+    Option(help="CSV file person,family: intervals do not count relatives as independent."),
 ]
 Model = Annotated[recipes.Model | None, Option(help="Architecture to train. [default: resnet]")]
 Seed = Annotated[
     int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
 ]
 SkipBad = Annotated[
-    bool, Option("--skip-bad", help="Leave out photos that cannot be read or show no face.")
+    bool, Option("--skip-bad", help="Leave out photos that are unreadable or show no face.")
 ]
 Align = Annotated[
     choices.Align | None,
     Option(
-        help="landmarks: find and align the face in every photo; none: take photos as they are, "
+        help="landmarks: find and align the face in every photo; none: use photos unchanged, "
         "framed like LFW's. [default: landmarks]"
     ),
 ]
@@ -79,8 +79,8 @@ Config = Annotated[Path | None, Option(help="TOML file of settings; options over
 Runner = Annotated[
     str | None,
     Option(
-        help="Apache Beam runner that does the work: DirectRunner, DataflowRunner, FlinkRunner, "
-        "SparkRunner, …  [default: threads of this machine]"
+        help="Apache Beam runner to use: DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, "
+        "…  [default: threads of this machine]"
     ),
 ]
 BeamOptions = Annotated[

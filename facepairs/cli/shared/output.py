@@ -1,7 +1,7 @@
 """Print results on stdout, as text or JSON, and messages on stderr; turn exceptions into a line.
 
-What libraries print is silenced, unless `--verbose` asks for it, and our messages with `--quiet`.
-They warn through Python, log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
+Output of libraries is silenced unless `--verbose` is given, our messages with `--quiet`. Libraries
+warn and log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def verbose() -> bool:
 
 
 def open_streams() -> None:
-    """Let a standard stream that is closed read and write nothing; no file gets its number."""
+    """Replace closed standard streams with the null device, so that no file takes their numbers."""
     with contextlib.suppress(OSError):  # too few open files: the command will say so
         while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
             pass
@@ -102,16 +102,16 @@ def set_up_tensorflow() -> None:
 
 
 def escape_unencodable() -> None:
-    r"""Make stdout escape what it cannot encode, such as a file name that is not Unicode: `\udcff`.
+    r"""Make stdout escape characters it cannot encode, as in a file name that is not Unicode.
 
-    In JSON that is the character itself, which `os.fsencode` turns back into the name's byte.
+    `\udcff` in JSON is the character itself, which `os.fsencode` turns back into the name's byte.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def can_print(text: str) -> bool:
-    """Return whether the encoding of stdout has all characters of a text."""
+    """Return whether stdout can encode a text."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
@@ -140,7 +140,7 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
 
 
 def _erase() -> str:
-    """Return what removes a bar from the line of a terminal."""
+    """Return the escape sequence that clears a progress bar from the terminal's line."""
     return ERASE_LINE if sys.stderr.isatty() else ""
 
 
@@ -151,7 +151,7 @@ def log(line: str) -> None:
 
 
 def show_warnings() -> None:
-    """Show on stderr what the library warns of."""
+    """Show the warnings of our own loggers on stderr."""
     import logging  # `--help` does not need it
 
     class Shown(logging.Handler):
@@ -164,7 +164,7 @@ def show_warnings() -> None:
 
 
 def log_first(lines: Sequence[str]) -> None:
-    """Print the first messages of a list that may be long, and how many more there are."""
+    """Print the first messages of a list, and the number of the others."""
     for line in lines[:MAX_SHOWN]:
         log(line)
     if len(lines) > MAX_SHOWN:
@@ -172,7 +172,7 @@ def log_first(lines: Sequence[str]) -> None:
 
 
 def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> None:
-    """Warn of people on whom the model was trained or calibrated, by their photos' folders."""
+    """Warn if the photos' folders name people that the model was trained or calibrated on."""
     from facepairs.data.pairs import person_name
 
     names = sorted({person_name(str(photo.absolute())) for photo in photos})
@@ -181,8 +181,8 @@ def warn_of_known(verifier: "Verifier", bundle: str, photos: Iterable[Path]) -> 
     if known:
         people = " and ".join(known) if len(known) < 3 else f"{len(known):,} of these people"
         log(
-            f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
-            "more errors"
+            f"warning: {bundle} was trained or calibrated on {people}; expect more errors with "
+            "other people"
         )
 
 
@@ -193,7 +193,7 @@ def print_rows(rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_result(as_json: bool, value: dict[str, Any], rows: Iterable[tuple[str, str]]) -> None:
-    """Print what a command has done: an object with `as_json`, else rows of text."""
+    """Print the result of a command: an object with `as_json`, else rows of text."""
     if as_json:
         print_json(value)
     else:
@@ -206,7 +206,7 @@ def percent(share: float | None) -> str:
 
 
 def describe_failure(error: BaseException) -> str:
-    """Return what the system refused or ran out of, or "" for any other error."""
+    """Describe an error of the system, such as a full disk; return "" for any other error."""
     if isinstance(error, MemoryError) or type(error).__name__ == TENSORFLOW_EXHAUSTED:
         if full := FULL_DISK.search(str(error)):
             return f"{full[1]}: {full[2]}; choose another place or free space"
@@ -262,7 +262,8 @@ def _report_usage_error(error: Any, as_json: bool) -> int:
     command = context.command_path if context else "facepairs"
     message = error.format_message().replace("\n", " ").rstrip(".")
     parsed = context.params if context else {}  # --json is parsed first
-    print_error("usage", f"{message}; see {command} --help", as_json or bool(parsed.get("json")))
+    link = " See" if message.endswith("?") else "; see"
+    print_error("usage", f"{message}{link} {command} --help", as_json or bool(parsed.get("json")))
     return ERROR
 
 
@@ -278,15 +279,15 @@ def _report_bug(error: BaseException, as_json: bool) -> int:
 
 
 def warn_of_face(photo: Path, faces: int, hints: "Iterable[Hint]", advice: str) -> None:
-    """Warn of a face that may be the wrong one of several, or is hard to judge.
+    """Warn if a photo shows several faces, or if its face is hard to judge.
 
     Args:
-        photo: Where it is.
-        faces: How many faces the photo shows.
-        hints: What makes the face hard to judge.
-        advice: How to take another face; "" where the user has chosen this one.
+        photo: The photo.
+        faces: Number of faces in the photo.
+        hints: Reasons why the face is hard to judge.
+        advice: How to choose another face; "" if the user has chosen this one.
     """
     if faces > 1 and advice:
-        log(f"warning: {photo}: {faces} faces: perhaps not the one you mean; {advice}")
+        log(f"warning: {photo}: shows {faces} faces, the most prominent was used; {advice}")
     for hint in hints:
         log(f"warning: {photo}: {hint.text}")

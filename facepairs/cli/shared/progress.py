@@ -1,4 +1,4 @@
-"""Show on stderr what work tells: a bar in a terminal, a line now and then in a log file."""
+"""Show progress on stderr: a bar in a terminal, a line now and then in a log file."""
 
 import sys
 import time

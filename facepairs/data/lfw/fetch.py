@@ -35,7 +35,7 @@ class RemoteFile(NamedTuple):
         file: Its name in the output folder.
         url: Its address.
         sha256: Its checksum in hexadecimal digits; of an archive of images, `content_sha256` of
-            what it unpacks to.
+            the unpacked folder.
     """
 
     file: str
@@ -56,8 +56,8 @@ def fetch_lfw(
 ) -> Path:
     """Download the official lists and the deep-funneled images.
 
-    Files that are there and complete are not downloaded again. An archive that the user has put
-    into `out` is used and stays, right or wrong.
+    Complete files are not downloaded again. An archive that the user has put into `out` is used and
+    kept.
 
     Args:
         out: The output folder. It gets `pairs.txt`, the five other lists, and
@@ -125,7 +125,7 @@ def _fetch_list(remote: RemoteFile, target: Path) -> None:
 def _wrong_content(remote: RemoteFile, sha256: str) -> BadTransfer:
     return BadTransfer(
         f"{remote.url}: its SHA-256 is {sha256}, not {remote.sha256}; try again; "
-        f"if the error persists, the file has changed or somebody tampers with it on the way"
+        f"if the error persists, the file has changed or is tampered with on the way"
     )
 
 
@@ -143,7 +143,7 @@ def _is_complete(folder: Path, sha256: str) -> bool:
 
 
 def _unpack_images(archive: Path, images: RemoteFile, folder: Path) -> None:
-    """Unpack the archive that is there, or else a downloaded one, and check its content."""
+    """Unpack the archive in the folder, or a downloaded one, and check its content."""
     content = folder / ".archive"
     content.mkdir()
     if archive.is_file():
@@ -191,6 +191,6 @@ def download(url: str, target: Path) -> None:
     except (OSError, http.client.HTTPException) as error:
         raise BadTransfer(f"{url}: {error}; check network and free space, and try again") from None
     if max(done, total) > MAX_BYTES:
-        raise BadTransfer(f"{url}: over {MAX_BYTES:,} bytes are offered; use another address")
+        raise BadTransfer(f"{url}: larger than {MAX_BYTES:,} bytes; use another address")
     if done < total:
         raise BadTransfer(f"{url}: ended after {done:,} of {total:,} bytes; try again")

@@ -111,7 +111,7 @@ def read_people(
     Args:
         path: The list.
         index: The index of the images.
-        skip_missing: Use the people and images that there are, instead of raising for others.
+        skip_missing: Leave out missing people and images, instead of raising.
 
     Returns:
         For each fold (one for View 1) the sorted person numbers, int64[people].
@@ -172,7 +172,7 @@ def read_pairs(path: Path, index: FaceIndex) -> PairList:
 def read_present_pairs(
     path: Path, index: FaceIndex, skip_missing: bool = True
 ) -> tuple[PairList, int]:
-    """Read the pairs of a list whose images there are; each keeps its fold.
+    """Read the pairs of a list whose images exist; each keeps its fold.
 
     Args:
         path: The list.
@@ -180,7 +180,7 @@ def read_present_pairs(
         skip_missing: Leave out pairs of missing images, instead of raising.
 
     Returns:
-        The pairs, as `read_pairs`, and how many were left out.
+        The pairs, as `read_pairs`, and the number of those left out.
 
     Raises:
         BadData: A line is wrong, an image is missing and `skip_missing` is false, or no pair is
@@ -211,7 +211,7 @@ def read_present_pairs(
 
 
 def _tell_missing(path: Path, index: FaceIndex, missing: Iterable[str], skip: bool) -> None:
-    """Name the images that are missing; raise BadData unless they are left out."""
+    """Log the missing images; raise BadData unless they are left out."""
     names = [f"{stem}.jpg" for stem in missing]
     for name in names[:MAX_NAMED]:
         console.log(f"missing: {index.root / name}")

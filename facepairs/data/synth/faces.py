@@ -48,7 +48,7 @@ Parameters = TypeVar("Parameters", Identity, Shot)
 def appearance(
     seed: int, person: int, photo: int, difficulty: float = 0.0, families: int = 0
 ) -> tuple[Identity, Shot]:
-    """Return what a photo shows: the person; and pose, light, expression and camera.
+    """Return the parameters of a photo: the person; and pose, light, expression and camera.
 
     With a difficulty, people differ less, and their photos differ more: in age, hair, beard and
     glasses, pose, light and expression.

@@ -24,7 +24,7 @@ def between(low: float, high: float, bell: bool = False, changes: float = 0.0) -
 
 @dataclass(frozen=True)
 class Identity:
-    """What all photos of a person share. The order of the fields is part of what a seed means."""
+    """The parameters that all photos of a person share. Their order is part of a seed's meaning."""
 
     head_half_width: float = between(40.5, 49)
     skull_height: float = between(58, 68)
@@ -83,7 +83,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Shot:
-    """What differs between photos. The order of the fields is part of what a seed means."""
+    """The parameters that differ between photos. Their order is part of a seed's meaning."""
 
     yaw_deg: float = between(-17, 17, bell=True, changes=0.6)
     pitch_deg: float = between(-9, 9, bell=True, changes=0.6)

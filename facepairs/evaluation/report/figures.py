@@ -71,7 +71,7 @@ class Figure(NamedTuple):
     figure: "Drawing"
 
     def _repr_svg_(self) -> str:
-        """Return what a notebook shows: an SVG file; equal figures give equal text."""
+        """Return the figure as SVG, for notebooks; equal figures give equal text."""
         with plot_style():
             out = BytesIO()
             self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})

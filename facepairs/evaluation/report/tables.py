@@ -146,7 +146,7 @@ def _difference(gap: Difference | None, is_share: bool = True) -> Cell | None:
 
 
 def accuracy_label(summary: Summary) -> str:
-    """Return what the accuracy is: with as many genuine as impostor pairs, it is balanced."""
+    """Return the name of the accuracy: balanced unless both kinds of pairs are equally many."""
     return "Balanced accuracy" if summary.accuracy is None else "Accuracy"
 
 
@@ -283,7 +283,7 @@ def _identification_tables(summary: Summary) -> list[Table]:
         {
             "threshold from": f"{SET_BY[point.set_by]}, FPIR {100 * point.max_fpir:g} %",
             "known people found (DIR)": point.dir,
-            "strangers taken for somebody (FPIR)": point.fpir,
+            "strangers mistaken for known people (FPIR)": point.fpir,
             "threshold": Cell(point.reason) if point.threshold is None else point.threshold,
         }
         for point in figures.points

@@ -120,7 +120,7 @@ class GalleryStore(abc.ABC):
             (version,) = self._run("SELECT version FROM state").fetchone()
             if version != VERSION:
                 raise BadData(
-                    f"{self.place}: of another version of facepairs; enrol the photos again"
+                    f"{self.place}: from another version of facepairs; enrol the photos again"
                 )
             self._unlock(passphrase)
         if self._write:
@@ -143,7 +143,7 @@ class GalleryStore(abc.ABC):
     def _writing(self) -> contextlib.AbstractContextManager[None]:
         """Commit the changes of a block together, on disk when it ends; other writers wait."""
         if not self._write:
-            raise BadGallery(f"{self.place}: was opened to be read; open it with write=True")
+            raise BadGallery(f"{self.place}: was opened for reading; open it with write=True")
         return self._transaction(self.BEGIN_WRITING)
 
     @contextlib.contextmanager
@@ -278,7 +278,7 @@ class GalleryStore(abc.ABC):
         if self._encryption:
             self._values = open_encryption(self.place, passphrase, *self._encryption)
         elif isinstance(passphrase, str):
-            raise BadData(f"{self.place}: not encrypted; give no passphrase, or make a new gallery")
+            raise BadData(f"{self.place}: not encrypted; omit the passphrase, or use a new gallery")
 
     def _stored_encryption(self) -> tuple[bytes, bytes] | None:
         """Return the salt and the probe; None for a plain gallery."""

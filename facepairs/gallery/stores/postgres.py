@@ -128,7 +128,7 @@ class PostgresStore(GalleryStore):
         if content == self._content:
             return
         if self._stored_encryption() != self._encryption:
-            raise BadGallery(f"{self.place}: was made again with another passphrase; open it again")
+            raise BadGallery(f"{self.place}: was recreated with another passphrase; open it again")
         self._content = content
         self._changes_of_others += 1
 
@@ -179,15 +179,15 @@ class PostgresStore(GalleryStore):
                 yield
         except errors.UndefinedTable:
             raise BadGallery(
-                f"{self.place}: has no gallery, or this role may not see it; make one: facepairs "
+                f"{self.place}: no gallery, or this role may not see it; create one: facepairs "
                 f"gallery add {self.place} photos/"
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
-            raise BadGallery(f"{self.place}: {_reason(error)}; use a role that may do it") from None
+            raise BadGallery(f"{self.place}: {_reason(error)}; use a permitted role") from None
         except psycopg.OperationalError as error:
             raise BadGallery(
-                f"{self.place}: the database cannot be used ({_reason(error)}); check that it "
-                "runs, its address, and the password in PGPASSWORD"
+                f"{self.place}: cannot use the database ({_reason(error)}); check that it runs, "
+                "its address, and the password in PGPASSWORD"
             ) from None
         except (psycopg.Error, ValueError, TypeError) as error:
             raise self._damaged(_reason(error)) from None

@@ -50,7 +50,7 @@ class SqliteStore(GalleryStore):
         self.path = path
         if not (write and create) and not path.is_file():
             raise BadData(
-                f"{path}: no such gallery; make one: "
+                f"{path}: no such gallery; create one: "
                 + command_line("gallery", "add", path, "photos/")
             )
         with self._errors_named():
@@ -118,7 +118,7 @@ class SqliteStore(GalleryStore):
                 yield
         except OSError as error:
             raise BadGallery(
-                f"cannot write {self.path}: {error.strerror}; choose another"
+                f"cannot write {self.path}: {error.strerror}; choose another place"
             ) from None
         except sqlite3.OperationalError as error:  # busy, full, read-only, …
             raise BadGallery(

@@ -102,7 +102,7 @@ def read_manifest(folder: Path) -> CacheManifest:
     """
     path = folder / MANIFEST
     if not folder.is_dir():
-        raise BadData(f"{folder}: no such folder; make a cache with: facepairs cache build")
+        raise BadData(f"{folder}: no such folder; build a cache with: facepairs cache build")
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MANIFEST_BYTES:
