@@ -74,7 +74,7 @@ class BadData(FacepairsError):
 class NotEnrolled(BadData):
     """A name that is not in the gallery, or an empty gallery."""
 
-    kind = "nobody"
+    kind = "not_enrolled"
 
 
 class BadGallery(BadData):

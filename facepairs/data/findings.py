@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "near_duplicate": (
         "warning",
-        "{count} photos of {people} may be copies of one photo, saved anew or cropped, of which a "
+        "{count} photos of {people} may be copies of one photo, saved again or cropped, of which a "
         "genuine pair would teach and prove little: look at {paths}, and if they are, keep one.",
     ),
     "nested_folder": (

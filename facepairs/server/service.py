@@ -101,7 +101,7 @@ class Service:
             photos = self._changed().remove(request.name)
         except NotEnrolled:
             raise RequestProblem(
-                404, "nobody", f"{request.name} is not enrolled; GET /v1/people lists all names"
+                404, "not_enrolled", f"{request.name} is not enrolled; GET /v1/people lists all names"
             ) from None
         return schema.ForgetResult(request.name, photos)
 
@@ -113,7 +113,7 @@ class Service:
             )
         except NotEnrolled:  # whose message has the gallery's path
             raise RequestProblem(
-                404, "nobody", "the gallery is empty; enrol people first"
+                404, "not_enrolled", "the gallery is empty; enrol people first"
             ) from None
         values = {**found.to_json(), "model": self._model, "schema": schema.GALLERY_SCHEMA}
         if request.describe:

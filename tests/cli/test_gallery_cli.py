@@ -57,7 +57,7 @@ def test_people_are_enrolled_identified_and_removed(drawn, tmp_path):
     assert gallery("list", place, check=0).stdout.splitlines()[1].startswith("Ann   3       20")
     assert gallery("remove", place, "Ann", check=0).stdout == "removed  Ann, 3 photos\n"
     assert gallery("list", place, check=0).stdout.count("\n") == 1
-    assert "holds nobody" in gallery("identify", place, photo, check=2).stderr
+    assert "is empty" in gallery("identify", place, photo, check=2).stderr
 
 
 def test_a_folder_is_enrolled_once(drawn, place):

@@ -106,7 +106,7 @@ def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):
     place, model = tmp_path / "known.gallery", ("--bundle", bundle)
     words = ("gallery", "add", place, "--name", "Secretname", image, "--any-quality", *model)
     words += ("--encrypt",)
-    assert f"no passphrase; set {VARIABLE}" in in_process(*words, check=2).stderr
+    assert f"the passphrase is missing; set {VARIABLE}" in in_process(*words, check=2).stderr
     monkeypatch.setenv(VARIABLE, PASSPHRASE)
     in_process(*words, check=0)
     in_process(*words, check=0)
@@ -116,7 +116,7 @@ def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):
     assert "passphrase is wrong" in in_process("gallery", "list", place, check=2).stderr
     monkeypatch.delenv(VARIABLE)
     done = in_process("gallery", "list", place, check=2)
-    assert f"encrypted; set {VARIABLE}" in done.stderr
+    assert f"is encrypted; set {VARIABLE}" in done.stderr
     assert done.stderr.count("\n") == 1
     assert b"Secretname" not in place.read_bytes()
     monkeypatch.setenv(VARIABLE, PASSPHRASE)

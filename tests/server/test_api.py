@@ -124,9 +124,9 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
         assert gone["name"] == name
     assert ask("GET", "/v1/people")["people"] == []
     error = ask("DELETE", "/v1/people/Nobody", 404, route=path)
-    assert error["error"]["kind"] == "nobody"
+    assert error["error"]["kind"] == "not_enrolled"
     error = ask("POST", "/v1/identify", 404, files=files(image=group))
-    assert error["error"]["kind"] == "nobody"
+    assert error["error"]["kind"] == "not_enrolled"
 
 
 @pytest.mark.parametrize(

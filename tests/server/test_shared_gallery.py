@@ -23,7 +23,7 @@ def test_servers_share_a_database_and_outlive_its_stop(postgres, tmp_path):
             return httpx.post(f"{reader.url}/v1/identify", files={"image": photo}, timeout=60)
 
         empty = identify()
-        assert (empty.status_code, empty.json()["error"]["kind"]) == (404, "nobody")
+        assert (empty.status_code, empty.json()["error"]["kind"]) == (404, "not_enrolled")
         data = {"name": "Ann", "any_quality": "true"}
         added = httpx.post(f"{writer.url}/v1/people", files={"photo": photo}, data=data, timeout=60)
         assert added.json()["enrolled"] == 1

@@ -16,7 +16,7 @@ def between(low: float, high: float, bell: bool = False, changes: float = 0.0) -
         high: The greatest value.
         bell: Distribute it triangularly instead of uniformly.
         changes: How much photos of one person differ in it at difficulty 1. Of an `Identity`: the
-            share that is drawn anew for each photo (age, hair style, beard, glasses). Of a `Shot`:
+            share that is redrawn for each photo (age, hair style, beard, glasses). Of a `Shot`:
             by which share its range is wider.
     """
     return field(metadata={"low": low, "high": high, "bell": bell, "changes": changes})
