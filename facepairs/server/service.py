@@ -101,7 +101,9 @@ class Service:
             photos = self._changed().remove(request.name)
         except NotEnrolled:
             raise RequestProblem(
-                404, "not_enrolled", f"{request.name} is not enrolled; GET /v1/people lists all names"
+                404,
+                "not_enrolled",
+                f"{request.name} is not enrolled; see GET /v1/people",
             ) from None
         return schema.ForgetResult(request.name, photos)
 

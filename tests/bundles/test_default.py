@@ -43,5 +43,5 @@ def test_a_run_without_a_bundle_yet_is_named(run):
 
 
 def test_a_url_is_no_bundle():
-    with pytest.raises(BadData, match=r"^https://x\.org/bundle: a web address"):
+    with pytest.raises(BadData, match=r"^https://x\.org/bundle: is a web address"):
         Bundle.open("https://x.org/bundle")

@@ -20,7 +20,7 @@ CROSSVAL = ("crossval", "faces", "--lists", "lists", "--out", "new")
 CACHE = ("cache", "build", "faces", "--out", "new", "--pair-count")
 URL = "https://x.org/a"
 REFUSED = [
-    (("nonsense",), "usage"),
+    (("nonsense",), "parse"),
     (("train", "none"), "data"),
     (("train", "faces", "--resume", "--out", "none"), "run"),
     (("train", "faces", "--config", "none.toml"), "config"),
@@ -76,8 +76,8 @@ REFUSED = [
     (("gallery", "identify", "text.jpg", "a.jpg"), "gallery"),
     (("gallery", "add", "new", "a.jpg"), "usage"),
     (("gallery", "add", "new", "faces", "faces"), "usage"),
-    (("demo", "--out", "-"), "usage"),
-    (("--max-megapixels", "few", "info"), "usage"),
+    (("demo", "--out", "-"), "parse"),
+    (("--max-megapixels", "few", "info"), "parse"),
     ((*TWO, "--max-megapixels", "0"), "config"),
 ]
 
@@ -114,6 +114,9 @@ def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, words, kind):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     at = words.index("--") if "--" in words else len(words)
     as_json = in_process(*words[:at], "--json", *words[at:])
+    if kind == "parse":  # --json was not reached
+        assert as_json[:2] == (2, "")
+        return
     assert (as_json.returncode, as_json.stderr) == (2, "")
     error = json.loads(as_json.stdout)["error"]
     assert set(error) == {"kind", "message"}

@@ -38,7 +38,7 @@ def test_every_face_of_a_photo_is_looked_at(tmp_path):
     paste(group, drawn[2], Place(560, 210, 300)).save(tmp_path / "photos" / "group.png")
     left = {"box": None, "faces": 2}
     asked = search(tmp_path / "photos" / "group.png", tmp_path / "faces", "--bundle", bundle)
-    assert ": 2 faces" in asked.stderr
+    assert ": shows 2 faces" in asked.stderr
     for face, centre in ((drawn[1], 190), (drawn[2], 560)):  # the smaller one is found as well
         done = search(face, tmp_path / "photos", "--bundle", bundle, "--json", check=0)
         found = json.loads(done.stdout)

@@ -247,7 +247,7 @@ def test_minimums_are_checked_for_people_and_both_classes(people, genuine, impos
     if people >= MIN_PEOPLE and min(genuine, impostor) >= MIN_PAIRS:
         check_minimums("here", people, genuine, impostor)
     else:
-        with pytest.raises(NotEnough, match=f"here: {MIN_PAIRS} "):
+        with pytest.raises(NotEnough, match=f"here: needs at least {MIN_PAIRS} "):
             check_minimums("here", people, genuine, impostor)
 
 

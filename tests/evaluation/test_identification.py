@@ -135,6 +135,6 @@ def test_the_command_measures_drawn_people(
 def test_options_that_do_not_fit_are_refused(faces: Path, tmp_path: Path) -> None:
     bundle = tiny_bundle(tmp_path / "pair", "pair").folder
     done = in_process("evaluate", bundle, faces, "--identification", check=2)
-    assert "has no embeddings to identify with" in done.stderr
+    assert "has no embeddings" in done.stderr
     done = in_process("evaluate", tmp_path / "s.csv", "--identification", check=2)
     assert "(--identification)" in done.stderr

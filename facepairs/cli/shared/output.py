@@ -255,7 +255,7 @@ def _report_error(error: FacepairsError, names: Mapping[str, str], as_json: bool
 
 def _report_usage_error(error: Any, as_json: bool) -> int:
     """Print a mistake in the command line."""
-    context = getattr(error, "ctx", None)
+    context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(context.get_help())
         return ERROR
