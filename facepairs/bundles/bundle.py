@@ -84,13 +84,12 @@ class Bundle:
     raw: dict[str, Any]
 
     @classmethod
-    def open(cls, path: Path | str | None, verify_files: bool = True) -> "Bundle":
+    def open(cls, path: Path | str | None) -> "Bundle":
         """Read and check a bundle's manifest.
 
         Args:
             path: A bundle's folder; None or the word `default` (a str) means the bundle that comes
                 with the package.
-            verify_files: Also check the network and the identities against their SHA-256.
 
         Raises:
             BadBundle: The folder is missing, incomplete, damaged or of another schema.
@@ -107,12 +106,7 @@ class Bundle:
                 f"{path}: damaged or edited (its content does not match its SHA-256); copy the "
                 "bundle again"
             )
-        bundle = cls(folder, manifest, raw)
-        if verify_files:
-            bundle.read_network()
-            bundle.read(IDENTITIES)
-            bundle.profile  # noqa: B018 - checks it
-        return bundle
+        return cls(folder, manifest, raw)
 
     def read(self, name: str) -> bytes:
         """Read a file that the manifest lists.

@@ -22,7 +22,7 @@ def open_model(path: Path | str | None) -> Model:
     """
     if path is not None and is_embedder(path):
         return _load_embedder(Embedder.open(path))
-    return load_bundle(Bundle.open(path, verify_files=False))  # the network is checked when read
+    return load_bundle(Bundle.open(path))
 
 
 def load_bundle(bundle: Bundle) -> Model:

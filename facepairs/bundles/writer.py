@@ -174,7 +174,7 @@ def check_replaceable(out: Path) -> None:
 
     def files_of(folder: Path) -> set[str]:
         if not is_embedder(folder):
-            return {MANIFEST, *Bundle.open(folder, verify_files=False).manifest.files}
+            return {MANIFEST, *Bundle.open(folder).manifest.files}
         toml = Embedder.open(folder).toml
         names = {EMBEDDER, MEASURED, toml.file, str(toml.people)}
         return names if (folder / MEASURED).is_file() else set()

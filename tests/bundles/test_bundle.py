@@ -156,10 +156,12 @@ def test_missing_folders_and_files_are_refused(make_bundle, tmp_path):
         with pytest.raises(BadBundle, match=str(place)):
             Bundle.open(place)
     (bundle.folder / NETWORK).unlink()
-    Bundle.open(bundle.folder, verify_files=False)
+    again = Bundle.open(bundle.folder)
+    with pytest.raises(BadBundle, match=NETWORK):
+        load_bundle(again)
     (bundle.folder / NETWORK).mkdir()
-    with pytest.raises(BadBundle):
-        Bundle.open(bundle.folder)
+    with pytest.raises(BadBundle, match=NETWORK):
+        load_bundle(again)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")

@@ -189,7 +189,7 @@ def test_errors_that_do_not_fit_together_are_refused(change):
 
 
 def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
-    point = operating_point(Bundle.open(None, verify_files=False).profile)
+    point = operating_point(Bundle.open(None).profile)
     assert (point.max_fmr, point.among) == (0.01, "look-alikes")
     assert point.errors.lookalike_fmr.value == pytest.approx(0.01, abs=0.0005)
     assert point.errors.fmr.value < 0.003
@@ -198,7 +198,7 @@ def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
 
 
 def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
-    profile = Bundle.open(None, verify_files=False).profile
+    profile = Bundle.open(None).profile
     point = operating_point(profile)
     below = [row.below_px for row in profile.errors.small_faces]
     assert below == [36, 60]
@@ -213,7 +213,7 @@ def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
 
 
 def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():
-    profile = Bundle.open(None, verify_files=False).profile
+    profile = Bundle.open(None).profile
     point = operating_point(profile)
     assert [row.above_yaw for row in profile.errors.turned_faces] == [0.36, 0.24]
     yaws = (0.0, -0.239, 0.24, -0.359, 0.36, -0.9)
