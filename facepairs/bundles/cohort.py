@@ -1,7 +1,7 @@
 """`cohort.npy`, a bundle's cohort for grouping: centres of many people's embeddings.
 
 It says where faces crowd: strangers who resemble many others are more alike, which grouping takes
-into account (`verification.linkage`).
+into account (`grouping.linkage`).
 """
 
 import io

@@ -92,7 +92,7 @@ class Model:
         alignment: "landmarks-5": faces are found and aligned; "lfw-frame": images are used whole.
         profile: Calibration, thresholds and errors; empty before the model is calibrated.
         origin: Where it comes from.
-        cohort: Where its embeddings crowd, float32[K, D], see `verification.linkage`; None where
+        cohort: Where its embeddings crowd, float32[K, D], see `grouping.linkage`; None where
             that was not measured: only the included model has it.
         files: What it was loaded from, to be written again with another profile.
     """

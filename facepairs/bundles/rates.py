@@ -117,7 +117,7 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """How often grouping puts strangers together; see `verification.linkage`.
+    """How often grouping puts strangers together; see `grouping.linkage`.
 
     Attributes:
         people_pairs: Number of pairs of people, among whose photos it was measured.

@@ -41,7 +41,7 @@ def check(data: Data, json: Json = False) -> None:
     probably show another person than the rest of their folder. Exit code 1 if it finds an error, 0
     for warnings only.
     """
-    from facepairs.verification.dataset_check import check_dataset
+    from facepairs.evaluation.dataset_check import check_dataset
 
     report = check_dataset(data)
     if json:

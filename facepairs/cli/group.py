@@ -1,5 +1,6 @@
 """`facepairs group`: a collection of photos, sorted by people."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,17 +61,12 @@ def group(
     import msgspec
 
     from facepairs.evaluation.grouping import agreement, read_labels
-    from facepairs.grouping.collection import count_reasons, find_photos
+    from facepairs.grouping.collection import find_photos
     from facepairs.grouping.group import group as group_photos
 
     known = read_labels(labels, find_photos(photos)[0]) if labels else {}
     groups = group_photos(photos, out, bundle, precision=precision, gallery=gallery, copy=copy)
-    log_first(
-        [
-            f"not used: {counted(len(names), 'photo')}: {reason}; the first one is {names[0]}"
-            for reason, names in count_reasons(groups.unusable)
-        ]
-    )
+    log_first(_unusable(groups))
     values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
     rows = _rows(groups)
     if known:
@@ -79,6 +75,16 @@ def group(
         values["agreement"] = msgspec.to_builtins(agreed)
     print_result(json, values, rows)
     log(f"written: {out}; look at {out / 'people.html'}")
+
+
+def _unusable(groups: "Groups") -> list[str]:
+    """Return a line for each reason why photos cannot be used, the commonest first."""
+    reasons = Counter(groups.unusable.values()).most_common()
+    first = {reason: photo for photo, reason in reversed(groups.unusable.items())}
+    return [
+        f"not used: {counted(number, 'photo')}: {reason}; the first one is {first[reason]}"
+        for reason, number in reasons
+    ]
 
 
 def _rows(groups: "Groups") -> list[tuple[str, str]]:

@@ -37,10 +37,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "Of several faces in a photo another than the most prominent one fits the folder's other "
         "photos, and is used ({count}): {paths}.",
     ),
-    "same_photo_two_people": (
+    "same_face_two_people": (
         "error",
-        "The same photo has several names ({people}): pairs of its copies would count as "
-        "impostors; keep it under the right name only: {paths}.",
+        "The same face of one photo has several names ({people}): pairs of its copies would count "
+        "as impostors; keep the photo under the right name only, or cut out each person's face: "
+        "{paths}.",
     ),
     "same_person": (
         "warning",
@@ -51,6 +52,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "note",
         "Of several faces in a photo the most prominent one is used; check that it is the right "
         "one ({count}): {paths}.",
+    ),
+    "shared_photo": (
+        "note",
+        "One photo is in the folders of {people}, and another face of it is used for each: "
+        "{paths}.",
     ),
     "stray_photo": (
         "warning",

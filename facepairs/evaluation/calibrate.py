@@ -230,9 +230,10 @@ def _choose_pairs(model: Model, index: FaceIndex) -> PairList:
         pairs = distinct_pairs(index.first, np.flatnonzero(~left_out), PAIRS, seed=0)
     except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
         pairs = PairList.of([], [], [])
-    pairs = leave_out_copies(index, pairs)
     _check_enough(index, pairs)
-    return leave_out_copies(index, add_impostors_for([model], index, pairs))
+    pairs = leave_out_copies(index, add_impostors_for([model], index, pairs))
+    _check_enough(index, pairs)
+    return pairs
 
 
 def _check_enough(index: FaceIndex, pairs: PairList) -> None:

@@ -25,8 +25,8 @@ from facepairs.evaluation.metrics.intervals import (
     spread_over_people,
 )
 from facepairs.evaluation.pair_scores import FaceHeap
+from facepairs.grouping.linkage import average_linkage, unit_rows
 from facepairs.support.words import printable
-from facepairs.verification.linkage import average_linkage, unit_rows
 
 TINY = 1e-12  # below it, sums are rounding
 CUTS = 120  # heights at which grouping is measured

@@ -11,7 +11,6 @@ References:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
@@ -321,8 +320,11 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
 
 
 def _at_promise(profile: Measured, fpir: float, enrolled: int) -> IdentificationPoint:
-    threshold, reason = None, f"too few pairs behind the model's errors for {enrolled:,} photos"
-    with suppress(NotEnough):
-        threshold = identification_point(profile, fpir, enrolled).threshold
-        reason = "" if profile.errors else "the model brings no measured errors"
+    """Return the threshold of `gallery identify`, or why the model supports none."""
+    threshold, reason = None, "the model brings no measured errors"
+    if profile.errors:
+        try:
+            threshold, reason = identification_point(profile, fpir, enrolled).threshold, ""
+        except NotEnough:
+            reason = f"too few pairs behind the model's errors for {enrolled:,} photos"
     return IdentificationPoint(max_fpir=fpir, set_by=GALLERY, threshold=threshold, reason=reason)

@@ -1,8 +1,7 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
-import filecmp
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from facepairs.evaluation.error_rates import find_lookalikes
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
+from facepairs.photos.photo import read_image_file
 from facepairs.support import console
 from facepairs.support.words import counted
 from facepairs.verification.fitting_faces import FittingFaces
@@ -37,7 +37,7 @@ class FaceHeap(NamedTuple):
     Attributes:
         embeddings: float32[N, D], which can be compared.
         person: int64[N], whom each shows.
-        cohort: float32[K, D], of people who are not among these; see `verification.linkage`.
+        cohort: float32[K, D], of people who are not among these; see `grouping.linkage`.
     """
 
     embeddings: npt.NDArray[np.float32]
@@ -222,12 +222,14 @@ def leave_out_copies(index: FaceIndex, pairs: PairList) -> PairList:
 
     They are no two photos of one person, and no strangers either.
     """
-    sizes = index.sizes
-    copies = np.zeros(len(pairs), np.bool_)
-    for place in np.flatnonzero(sizes[pairs.left] == sizes[pairs.right]).tolist():
-        left, right = (index.path(int(side[place])) for side in (pairs.left, pairs.right))
-        with suppress(OSError):  # whoever reads the photos says what is wrong
-            copies[place] = filecmp.cmp(left, right, shallow=False)
+    left, right = pairs.left, pairs.right
+    copies = index.sizes[left] == index.sizes[right]
+    images = np.unique(np.concatenate([left[copies], right[copies]])).tolist()
+    content = {image: _content(index, image) for image in images}
+    copies[copies] = [
+        content[one] == content[other]
+        for one, other in zip(left[copies].tolist(), right[copies].tolist(), strict=True)
+    ]
     if copies.any():
         first = int(np.flatnonzero(copies)[0])
         names = [index.name(int(side[first])) for side in (pairs.left, pairs.right)]
@@ -236,6 +238,14 @@ def leave_out_copies(index: FaceIndex, pairs: PairList) -> PairList:
             f"{' and '.join(names)}"
         )
     return pairs.where(~copies)
+
+
+def _content(index: FaceIndex, image: int) -> str:
+    """Return what is the same for two copies of a photo: the SHA-256 of its file."""
+    try:
+        return hashlib.sha256(read_image_file(index.path(image))).hexdigest()
+    except OSError:  # whoever reads the photos says what is wrong
+        return index.name(image)
 
 
 def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:

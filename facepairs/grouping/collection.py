@@ -1,7 +1,7 @@
 """Read a collection of photos: every face of every photo below a folder, and its embedding."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -13,10 +13,10 @@ from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.grouping.clarity import doubts
+from facepairs.grouping.linkage import unit_rows
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
-from facepairs.verification.linkage import unit_rows
 from facepairs.verification.photos import SeenPhoto
 from facepairs.verification.verifier import Verifier
 
@@ -175,11 +175,3 @@ def _problem(seen: SeenPhoto) -> str:
         if isinstance(seen.error, NoFace)
         else str(seen.error).removeprefix(f"{seen.name}: ")
     )
-
-
-def count_reasons(problems: dict[str, str]) -> Iterable[tuple[str, list[str]]]:
-    """Yield each problem of photos with the photos that have it, the commonest first."""
-    photos_of: dict[str, list[str]] = {}
-    for photo, reason in problems.items():
-        photos_of.setdefault(reason, []).append(photo)
-    return sorted(photos_of.items(), key=lambda row: -len(row[1]))

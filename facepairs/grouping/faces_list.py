@@ -1,6 +1,7 @@
 """The list of faces in a folder of people, `faces.csv`: what the last run of `group` left there."""
 
 import csv
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -10,17 +11,17 @@ from facepairs.errors import BadData
 from facepairs.grouping.collection import Box
 
 FACES = "faces.csv"
-COLUMNS = ("photo", "sha256", "box", "person", "certainty", "note", "file", "file_sha256")
 NOBODY = "nobody"  # put apart, or deleted from the folder, by hand
 NO_LONGER = "name no longer used"
 SAME_PLACE = 0.75  # overlap of boxes of one face that two versions of the detector found
+BOX = re.compile(r"(-?\d+ -?\d+ \d+)?")
 
 
 class FaceRow(NamedTuple):
     """A row of the list; one without a box is a photo without a usable face, or a name.
 
     Attributes:
-        photo: Path of the photo below the collection.
+        photo: Path of the photo below the collection; the whole path of one outside.
         sha256: Of the photo's file.
         box: Left, top and side of the face in pixels of the upright photo.
         person: Whose face it is; "" for nobody's.
@@ -39,6 +40,11 @@ class FaceRow(NamedTuple):
     file: str = ""
     file_sha256: str = ""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file is a picture that was cut out of the photo."""
+        return bool(self.file) and self.file_sha256 != self.sha256
+
     def overlap(self, box: Box) -> float:
         """Return how far the square around a face that was found now is this one, up to 1."""
         if not self.box:
@@ -54,24 +60,20 @@ def read_list(folder: Path) -> list[FaceRow]:
     """Return the rows of the list in a folder.
 
     Raises:
-        BadData: There is none, or it is no such list.
+        BadData: The list is missing, or is something else.
     """
     rows = []
-    for line, cells in csv_rows(folder / FACES, COLUMNS):
-        row = FaceRow(*(cells[name] for name in COLUMNS))
-        numbers = row.box.split()
-        if numbers and not (len(numbers) == 3 and all(n.lstrip("-").isdigit() for n in numbers)):
+    for line, cells in csv_rows(folder / FACES, FaceRow._fields):
+        rows.append(FaceRow(*(cells[name] for name in FaceRow._fields)))
+        if not BOX.fullmatch(rows[-1].box):
             raise BadData(
-                f"{folder / FACES}: line {line}: box {row.box!r} is not left, top and side; choose "
-                "another output"
+                f"{folder / FACES}: line {line}: box {rows[-1].box!r} is not left, top and side; "
+                "choose another output"
             )
-        rows.append(row)
     return rows
 
 
 def write_list(path: Path, rows: Iterable[FaceRow]) -> None:
     """Write a list; bytes of names that are not UTF-8 are escaped."""
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
+        csv.writer(handle).writerows([FaceRow._fields, *rows])

@@ -17,31 +17,21 @@ folder of people leave `_apart` out.
 
 import contextlib
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
-from facepairs.data.index import APART, READABLE
+from facepairs.data.index import APART, READABLE, UNNAMED
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.identity import clean_name
 from facepairs.grouping.collection import NO_FACE, Collection, read_photos
-from facepairs.grouping.faces_list import (
-    FACES,
-    NO_LONGER,
-    NOBODY,
-    SAME_PLACE,
-    FaceRow,
-    read_list,
-)
-from facepairs.grouping.groups import Settled
+from facepairs.grouping.faces_list import FACES, NOBODY, SAME_PLACE, FaceRow, read_list
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_leftover
 from facepairs.verification.verifier import Verifier
 
 PAGE = "people.html"
-OWN_FOLDERS = tuple(f"{APART}/{name}/" for name in ("one_photo", "uncertain", "no_face"))
+ONE_PHOTO, UNCERTAIN, WITHOUT_FACE = f"{APART}/one_photo", f"{APART}/uncertain", f"{APART}/no_face"
 State = dict[str, tuple[int, int]]
 """Files of a folder by their paths, and when each was changed and its size."""
 
@@ -53,22 +43,22 @@ class PeopleFolder:
     Attributes:
         state: Its files when it was read.
         digests: The SHA-256 of each, in hexadecimal digits.
-        settled: The faces whose person, or that they are nobody's, follows from it.
-        place: The file of each of these faces that has one.
-        own: Files that `group` put apart, with the face of a cut-out; they may become somebody's.
+        settled: Whose a face is, by its number, and "" for nobody's; other faces may be anybody's.
+        place: The file of each face that has one.
+        own: Files that `group` put apart; their faces may become somebody's.
+        names: Names that `group` has given; none is given again.
         dropped: SHA-256 of photos without a face that were moved or deleted by hand.
         gone: Rows of photos that the collection has no longer.
-        added: Photos that are in the folder alone.
     """
 
     state: State = field(default_factory=dict)
-    digests: dict[str, str] = field(default_factory=dict)
-    settled: Settled = field(default_factory=Settled)
-    place: dict[int, str] = field(default_factory=dict)
-    own: dict[str, list[int]] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    settled: Mapping[int, str] = field(default_factory=dict)
+    place: Mapping[int, str] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     gone: tuple[FaceRow, ...] = ()
-    added: frozenset[str] = frozenset()
 
 
 def check_people_folder(out: Path, photos: Path) -> None:
@@ -121,14 +111,6 @@ def person_of(path: str) -> str:
     return first if rest and first != APART else ""
 
 
-class _Claim(NamedTuple):
-    """A file in somebody's folder, and the faces that it may stand for."""
-
-    path: str
-    person: str
-    faces: list[int]
-
-
 def read_people_folder(
     out: Path, collection: Collection, verifier: Verifier
 ) -> tuple[Collection, PeopleFolder]:
@@ -147,30 +129,25 @@ def read_people_folder(
     """
     rows, state = read_list(out), folder_state(out)
     digests = _digests(out, state, collection)
-    added = _read_added(out, rows, digests, collection, verifier)
-    collection = collection.with_photos(added)
+    faces = len(collection.faces)
+    if added := list(_added_photos(rows, digests, collection)):
+        collection = collection.with_photos(read_photos(out, added, verifier))
     reading = _Reading(out, collection, rows, digests)
     reading.settle()
-    photos = frozenset((added.root / photo).absolute().as_posix() for photo in added.photos)
-    strangers = {
-        number
-        for number, face in enumerate(collection.faces)
-        if face.photo in photos and number not in reading.person
-    }
+    for face in range(faces, len(collection.faces)):  # somebody else on a photo that was added
+        reading.settled.setdefault(face, "")
     names = {row.person for row in rows} | {person_of(path) for path in state}
     folder = PeopleFolder(
         state=state,
         digests=digests,
-        settled=Settled(
-            reading.person, frozenset(reading.nobody | strangers), frozenset(names - {""})
-        ),
+        settled=reading.settled,
         place=reading.place,
         own=reading.own,
+        names=frozenset(name for name in names if UNNAMED.fullmatch(name)),
         dropped=frozenset(
             row.sha256 for row in rows if row.note == NO_FACE and row.file not in reading.own
         ),
-        gone=tuple(_gone_rows(rows, reading)),
-        added=photos,
+        gone=tuple(_gone_rows(rows, collection, digests)),
     )
     return collection, folder
 
@@ -194,154 +171,142 @@ def _digests(out: Path, state: State, collection: Collection) -> dict[str, str]:
     return digests
 
 
-def _read_added(
-    out: Path,
-    rows: list[FaceRow],
-    digests: dict[str, str],
-    collection: Collection,
-    verifier: Verifier,
-) -> Collection:
-    """Return the faces of photos in people's folders that the collection does not hold."""
-    listed = [row for row in rows if row.sha256 in collection.faces_of]
-    cut, edited = ({getattr(row, name) for row in listed} for name in ("file_sha256", "file"))
-    names = [
-        path
-        for path, sha256 in digests.items()
-        if person_of(path)
-        and PurePosixPath(path).suffix.lower() in READABLE
-        and sha256 not in collection.faces_of
-        and sha256 not in cut
-        and path not in edited
-    ]
-    if not names:
-        return Collection(out, {}, (), collection.embeddings[:0])
-    return read_photos(out, names, verifier)
+def _added_photos(
+    rows: list[FaceRow], digests: dict[str, str], collection: Collection
+) -> Iterator[str]:
+    """Yield photos in people's folders that are neither in the collection nor cut out of it."""
+    cut = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
+    for path, sha256 in digests.items():
+        is_photo = PurePosixPath(path).suffix.lower() in READABLE
+        if person_of(path) and is_photo and sha256 not in cut and sha256 not in collection.faces_of:
+            yield path
 
 
 class _Reading:
-    """Settles whose each face is, from where files are now."""
+    """Settles whose each face is, from where files are now.
+
+    Attributes:
+        row_of: The row of each face that was listed.
+        own: Files that are where `group` put them, apart.
+        settled: As in `PeopleFolder`.
+        place: As in `PeopleFolder`.
+    """
 
     def __init__(
-        self, root: Path, collection: Collection, rows: list[FaceRow], digests: dict[str, str]
+        self, out: Path, collection: Collection, rows: list[FaceRow], digests: dict[str, str]
     ) -> None:
-        self.root, self.collection, self.digests = root, collection, digests
-        self.present = frozenset(digests.values())
-        self.person: dict[int, str] = {}
+        self.out, self.collection, self.digests = out, collection, digests
+        self.row_of = _rows_of_faces(rows, collection)
+        self.own = frozenset(
+            row.file
+            for row in rows
+            if row.file.startswith((f"{ONE_PHOTO}/", f"{UNCERTAIN}/", f"{WITHOUT_FACE}/"))
+            and row.note != NOBODY
+            and row.sha256 in collection.faces_of
+            and self._is_there(row)
+        )
+        self.settled: dict[int, str] = {}
         self.place: dict[int, str] = {}
-        self.nobody: set[int] = set()
-        self.own: dict[str, list[int]] = {}
-        self.no_face = {row.file for row in rows if row.note == NO_FACE and row.file}
-        self.row_of: dict[int, FaceRow] = {}
-        for row in rows:
-            faces = collection.faces_of.get(row.sha256, [])
-            near = [(row.overlap(collection.faces[face].box), -face) for face in faces]
-            overlap, face = max(near, default=(0.0, 0))
-            if overlap >= SAME_PLACE:
-                self.row_of.setdefault(-face, row)
-        self.cut = {
-            row.file_sha256: face
-            for face, row in self.row_of.items()
-            if row.file_sha256 != row.sha256
-        }
-        self.at: dict[str, list[int]] = defaultdict(list)  # the faces of files as they were listed
-        for face, row in self.row_of.items():
-            if row.file:
-                self.at[row.file].append(face)
 
     def settle(self) -> None:
-        """Settle all faces; raises BadData for a face in the folders of two people."""
-        certain, others = list[_Claim](), list[_Claim]()
-        for path in self.digests:
-            faces, is_whole = self._faces_in(path)
-            if self._is_own(path, faces):
-                self.own[path] = [] if is_whole else faces
+        """Settle all faces.
+
+        Raises:
+            BadData: One face is in the folders of two people.
+        """
+        cut = {row.file_sha256: face for face, row in self.row_of.items() if row.is_cut}
+        copies = []
+        for path, sha256 in self.digests.items():
+            faces = self.collection.faces_of.get(sha256, [])
+            known = [face for face in faces if self._row(face).file == path]
+            if sha256 in cut:
+                known = [cut[sha256]]
+            if path in self.own:
                 continue
-            if not faces:
-                continue
-            listed = [face for face in faces if path == self.row_of.get(face, FaceRow()).file]
-            kept = [face for face in listed if self.row_of[face].person]
-            claim = _Claim(path, person_of(path), kept[:1] or faces)
-            (others if is_whole and not kept else certain).append(claim)
-        for claim in certain:
-            self._assign(claim, claim.faces[0])
-        for claim in others:
-            self._settle_whole(claim)
-        self._settle_missing()
+            for face in known:
+                self._assign(face, path)
+            if faces and not known:
+                copies.append((path, faces))
+        for path, faces in copies:
+            self._settle_copy(path, faces)
+        present = {*self.digests.values()}
+        for face, row in self.row_of.items():
+            if face not in self.place and row.file in self.own:
+                self.place[face] = row.file
+            elif face not in self.place and (
+                row.note == NOBODY or (row.file and row.file_sha256 not in present)
+            ):  # it was deleted, and does not come back
+                self.settled[face] = ""
 
-    def _faces_in(self, path: str) -> tuple[list[int], bool]:
-        """Return the faces that a file may stand for, and whether it is a whole photo."""
-        sha256 = self.digests[path]
-        if sha256 in self.cut:
-            return [self.cut[sha256]], False
-        if sha256 in self.collection.faces_of:
-            return self.collection.faces_of[sha256], True
-        faces = self.at.get(path, [])  # edited in its place
-        return faces, not any(face in self.cut.values() for face in faces)
+    def _settle_copy(self, path: str, faces: list[int]) -> None:
+        """Settle which face of a whole photo a moved or copied file stands for."""
+        person, rows = person_of(path), {face: self._row(face) for face in faces}
+        free = [face for face in faces if face not in self.place]
+        moved = [
+            face
+            for face in free
+            if rows[face].file and not rows[face].is_cut and not self._is_there(rows[face])
+        ]
+        if not person:  # all of them are nobody's
+            is_new = not any(row.file for row in rows.values())
+            for face in moved or (free if is_new else []):
+                self._assign(face, path)
+        elif free:
+            self._assign(self._nearest(person, moved or free), path)
+        elif all(self.settled[face] != person for face in faces):
+            self._assign(faces[0], path)  # which is refused
 
-    def _is_own(self, path: str, faces: list[int]) -> bool:
-        """Return whether a file is apart since `group` put it there."""
-        rows = [self.row_of[face] for face in faces if face in self.row_of]
-        is_listed = any(row.file == path and row.note != NOBODY for row in rows)
-        return path.startswith(OWN_FOLDERS) and (is_listed or path in self.no_face)
+    def _row(self, face: int) -> FaceRow:
+        return self.row_of.get(face, FaceRow())
 
-    def _settle_whole(self, claim: _Claim) -> None:
-        """Settle which face of a photo a moved or copied file stands for."""
-        rows = {face: self.row_of.get(face, FaceRow()) for face in claim.faces}
-        free = [face for face in claim.faces if face not in self.place]
-        moved = [face for face in free if rows[face].file and rows[face].file not in self.digests]
-        whole = [face for face in moved if rows[face].file_sha256 == rows[face].sha256]
-        if not claim.person:
-            is_new = not any(rows[face].file for face in claim.faces)
-            for face in whole or (free if is_new else []):
-                self._assign(claim, face)
-        elif whole or free:
-            self._assign(claim, self._nearest(claim.person, whole or free))
-        elif all(self.person.get(face) != claim.person for face in claim.faces):
-            self._refuse(claim, claim.faces[0])
+    def _is_there(self, row: FaceRow) -> bool:
+        """Return whether a listed file is unchanged in its place."""
+        return self.digests.get(row.file) == row.file_sha256
 
-    def _assign(self, claim: _Claim, face: int) -> None:
-        if face in self.place and self.person.get(face, "") != claim.person:
-            self._refuse(claim, face)
-        if face not in self.place:
-            self.place[face] = claim.path
-            if claim.person:
-                self.person[face] = claim.person
-            else:
-                self.nobody.add(face)
-
-    def _refuse(self, claim: _Claim, face: int) -> None:
-        raise BadData(
-            f"{self.root / claim.path} and {self.root / self.place[face]}: one face in the folders "
-            "of two people; delete or move one of the two files"
-        )
+    def _assign(self, face: int, path: str) -> None:
+        person = person_of(path)
+        if self.settled.setdefault(face, person) != person:
+            raise BadData(
+                f"{self.out / path} and {self.out / self.place[face]}: one face in the folders of "
+                "two people; delete or move one of the two files"
+            )
+        self.place.setdefault(face, path)
 
     def _nearest(self, person: str, faces: list[int]) -> int:
         """Return the face that is most like the others of a person, else the most prominent."""
-        others = [face for face, name in self.person.items() if name == person]
+        others = [face for face, name in self.settled.items() if name == person]
         if len(faces) == 1 or not others:
             return faces[0]
         embeddings = self.collection.embeddings
         likeness = embeddings[faces] @ embeddings[others].mean(axis=0)
         return faces[int(likeness.argmax())]
 
-    def _settle_missing(self) -> None:
-        """Settle that faces whose files were deleted are nobody's, and stay so."""
-        for face, row in self.row_of.items():
-            if face in self.place:
-                continue
-            is_there = row.file in self.digests or row.file_sha256 in self.present
-            if row.note == NOBODY or (row.file and not is_there):
-                self.nobody.add(face)
 
-
-def _gone_rows(rows: list[FaceRow], reading: _Reading) -> Iterator[FaceRow]:
-    """Yield the rows of photos that the collection has no longer, as their files are now."""
-    places = {sha256: path for path, sha256 in reading.digests.items()}
+def _rows_of_faces(rows: list[FaceRow], collection: Collection) -> dict[int, FaceRow]:
+    """Return the row of each face: of the same photo, and at the same place in it."""
+    found: dict[int, FaceRow] = {}
     for row in rows:
-        if row.sha256 in reading.collection.faces_of or row.note == NO_LONGER:
+        faces = collection.faces_of.get(row.sha256, [])
+        overlap = {face: row.overlap(collection.faces[face].box) for face in faces}
+        nearest = max(faces, key=overlap.__getitem__, default=None)
+        if nearest is not None and overlap[nearest] >= SAME_PLACE:
+            found.setdefault(nearest, row)
+    return found
+
+
+def _gone_rows(
+    rows: list[FaceRow], collection: Collection, digests: dict[str, str]
+) -> Iterator[FaceRow]:
+    """Yield the rows of photos that the collection has no longer, as their files are now."""
+    places = {sha256: path for path, sha256 in digests.items()}
+    cut = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
+    for row in rows:
+        if row.sha256 in cut | collection.faces_of.keys() or not (row.box or row.note == NO_FACE):
             continue
-        path = row.file if row.file in reading.digests else places.get(row.file_sha256, "")
-        if path and row.box and path not in reading.place.values():
+        is_there = digests.get(row.file) == row.file_sha256
+        path = row.file if is_there else places.get(row.file_sha256, "")
+        if path:
             yield row._replace(person=person_of(path), file=path)
-        elif row.note == NOBODY or (row.box and row.file):
-            yield row._replace(person="", note=NOBODY, file="", file_sha256="", certainty="")
+        elif row.note == NOBODY or row.file:
+            note = NOBODY if row.box else NO_FACE
+            yield row._replace(person="", note=note, file="", file_sha256="", certainty="")

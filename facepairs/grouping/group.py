@@ -14,10 +14,10 @@ from facepairs.grouping.folder import (
     read_people_folder,
 )
 from facepairs.grouping.groups import PRECISION, Groups, KnownFaces, group_faces
+from facepairs.grouping.linkage import unit_rows
 from facepairs.grouping.write import write_people_folder
 from facepairs.support.extras import require_extra
 from facepairs.support.words import command_line
-from facepairs.verification.linkage import unit_rows
 from facepairs.verification.verifier import Verifier
 
 
@@ -80,7 +80,9 @@ def group(
         collection, before = read_collection(root, verifier), PeopleFolder()
         if target is not None and (target / FACES).exists():
             collection, before = read_people_folder(target, collection, verifier)
-        groups = group_faces(collection, errors, precision, before.settled, model.cohort, known)
+        groups = group_faces(
+            collection, errors, precision, before.settled, before.names, model.cohort, known
+        )
     if target is not None:
         write_people_folder(groups, target, before, copy)
     return groups

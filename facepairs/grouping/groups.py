@@ -1,58 +1,31 @@
-"""Group the faces of a collection by people, with errors that are known.
-
-Strangers multiply with the square of a collection's size. How many of their pairs end up in one
-group was measured of the model, so the height up to which faces are grouped follows from the
-collection itself: from how many pairs of strangers it may hold, and how many pairs of faces a
-height would join.
-"""
+"""Group the faces of a collection by people, with errors that are known."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, count, groupby
+from itertools import combinations, count
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
+from facepairs.bundles.rates import ErrorTable
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import UNNAMED
-from facepairs.errors import NotEnough
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
-from facepairs.verification.linkage import GroupMeans, Merges, average_linkage
+from facepairs.grouping.expected import ExpectedErrors, choose_cut, expect_errors
+from facepairs.grouping.linkage import GroupMeans, average_linkage
+from facepairs.grouping.review import SimilarPeople, certainties, similar_people
 
 PRECISION = 0.99
 NEW_PERSON = "person_{:04d}"
-ROWS = 4096  # faces compared with all people at a time
 # Faces of one photo are alike: of 1,726 such pairs of LFW .8 % are within a distance of .06, and of
 # random strangers .02 %. So they are apart, unless two are so near that the photo is a collage.
 COLLAGE_FMR = 1e-5
-# In a large collection more of the wrong pairs meet in one group, so fewer groups are mixed per
-# pair of groups: in parts of LFW from 200 photos to all 13,233, and at cuts from .06 to .09, their
-# share falls with the number of people to the power of .22 to .33.
-MIXED_FALLS = 0.3
-SUGGESTED = 100  # pairs of people
-FEW_FACES = 20  # of which more than half may well show one person
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What is settled of a collection's faces before they are grouped.
-
-    Attributes:
-        person: Name of the person of a face, by the number of the face.
-        nobody: Faces that are no person's.
-        names: Further names that were given before, and are not given again.
-    """
-
-    person: Mapping[int, str] = field(default_factory=dict)
-    nobody: frozenset[int] = frozenset()
-    names: frozenset[str] = frozenset()
 
 
 class KnownFaces(msgspec.Struct, frozen=True):
@@ -65,70 +38,6 @@ class KnownFaces(msgspec.Struct, frozen=True):
 
     embeddings: ScoreArray
     person: tuple[str, ...] = ()
-
-
-class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """What to expect of groups, from what was measured of the model.
-
-    Attributes:
-        precision: Expected share of joined pairs of faces that show one person.
-        precision_interval: Its interval of 95 %, by the people that the model was measured on.
-        joined_pairs: Pairs of faces that are in one group.
-        wrong_pairs: Those of them that are expected to show two people.
-        mixed_people: Groups that are expected to hold more than one person.
-        cut: The height up to which faces were grouped.
-        measured_on: The photos that this was measured on, in words.
-        is_valid: Whether faces of this collection differ as those did; else these figures mean
-            nothing.
-    """
-
-    precision: float
-    precision_interval: tuple[float, float]
-    joined_pairs: int
-    wrong_pairs: float
-    mixed_people: float
-    cut: float
-    measured_on: str
-    is_valid: bool = True
-
-    def with_pairs(self, joined: int) -> "ExpectedErrors":
-        """Return the same wrong pairs among more joined ones."""
-        total = self.joined_pairs + joined
-        share = self.joined_pairs / max(1, total)
-        ends = (1 - share * (1 - end) for end in self.precision_interval)
-        return msgspec.structs.replace(
-            self,
-            joined_pairs=total,
-            precision=1 - share * (1 - self.precision),
-            precision_interval=tuple(ends),
-        )
-
-    def describe(self) -> str:
-        """Return in words how many pairs and people are expected to be wrong."""
-        if not self.is_valid:
-            return (
-                "not known; more than half of all pairs look like one person: calibrate this model "
-                "on photos of this kind"
-            )
-        wrong, mixed = map(_about, (self.wrong_pairs, self.mixed_people))
-        group = "groups" if self.mixed_people >= 1.5 else "group"
-        low, high = self.precision_interval
-        return (
-            f"{wrong} of {self.joined_pairs:,} pairs, in {mixed} {group} of more than one person; "
-            f"precision {self.precision:.4f} ({low:.4f} to {high:.4f}; {self.measured_on})"
-        )
-
-
-def _about(count: float) -> str:
-    return "fewer than 1" if count < 1 else f"about {count:,.0f}"
-
-
-class SimilarPeople(msgspec.Struct, frozen=True):
-    """Two people of the result who may be one; `height` is at which they would be joined."""
-
-    one: str
-    other: str
-    height: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +63,7 @@ class Groups:
 
     @cached_property
     def people(self) -> dict[str, list[int]]:
-        """The faces of each person, by name; the surest first."""
+        """The faces of each person, by name; the most certain first."""
         found: dict[str, list[int]] = defaultdict(list)
         for face in np.argsort(-self.certainty, kind="stable").tolist():
             if self.person[face]:
@@ -224,7 +133,8 @@ def group_faces(
     collection: Collection,
     errors: ErrorTable,
     precision: float = PRECISION,
-    settled: Settled | None = None,
+    settled: Mapping[int, str] | None = None,
+    given: frozenset[str] = frozenset(),
     cohort: ScoreArray | None = None,
     known: KnownFaces | None = None,
 ) -> Groups:
@@ -236,79 +146,71 @@ def group_faces(
     Args:
         collection: The faces.
         errors: What was measured of the model, with its grouping.
-        precision: As for `group`.
-        settled: Faces whose people stay together, and apart from each other; and faces left out.
-        cohort: The model's, see `verification.linkage`.
+        precision: Share of joined pairs of faces that should show one person, in (0, 1).
+        settled: Whose a face is, by its number, and "" for nobody's. These people stay together,
+            and apart from each other; nobody's faces are left out.
+        given: Names that were given before, and are not given again.
+        cohort: The model's, see `grouping.linkage`.
         known: People by whom groups are named. One who is nobody yet may get one of these names.
 
     Raises:
         NotEnough: The model was measured on too few pairs for this precision.
     """
-    assert errors.grouping is not None
-    settled = settled or Settled()
+    assert errors.grouping
+    settled = settled or {}
     known = known or KnownFaces(collection.embeddings[:0])
-    faces = collection.faces
-    grouped = np.array(
-        [
-            face in settled.person or not (faces[face].doubt or face in settled.nobody)
-            for face in range(len(faces))
-        ],
-        np.bool_,
-    )
-    rows = np.flatnonzero(grouped)
-    own = [settled.person.get(face, "") for face in rows.tolist()]
+    faces = range(len(collection.faces))
+    grouped = [face for face in faces if settled.get(face, not collection.faces[face].doubt)]
+    nobody = frozenset(face for face, name in settled.items() if not name)
+    unclear = [face for face in faces if face not in settled and collection.faces[face].doubt]
+    own = [settled.get(face, "") for face in grouped]
     people = sorted({*own, *known.person} - {""})
     number = {name: at for at, name in enumerate(people)}
-    start = np.array([number.get(name, -1) for name in (*own, *known.person)], np.int64)
-    free = start < 0
-    start[free] = len(people) + np.arange(free.sum())
+    fresh = count(len(people))
+    start = np.array(
+        [number[name] if name else next(fresh) for name in (*own, *known.person)], np.int64
+    )
+    group_of = dict(zip(grouped, start.tolist(), strict=False))
+    collage = 1 - errors.threshold_for(COLLAGE_FMR)
     in_folder = [number[name] for name in {*own} - {""}]
     named = [at for name, at in number.items() if not UNNAMED.fullmatch(name)]
-    collage = 1 - errors.threshold_for(COLLAGE_FMR)
-    of_row = dict(zip(rows.tolist(), start.tolist(), strict=False))
-    pairs = _of_one_photo(collection, grouped, collage)
-    apart = [(of_row[one], of_row[other]) for one, other in pairs]
     merges = average_linkage(
-        np.concatenate([collection.embeddings[rows], known.embeddings]),
+        np.concatenate([collection.embeddings[grouped], known.embeddings]),
         errors.grouping.cuts[-1],
         start,
         (in_folder, named),
-        [(one, other) for one, other in apart if one != other],
+        [(group_of[a], group_of[b]) for a, b in _of_one_photo(collection, group_of, collage)],
         cohort=cohort,
     )
-    counts = [
-        np.bincount(part, minlength=merges.groups)
-        for part in (start[: len(rows)], start[len(rows) :])
-    ]
-    unclear = [face for face in np.flatnonzero(~grouped).tolist() if face not in settled.nobody]
-    expected = choose_cut(
-        errors.grouping, merges, counts, len(unclear), precision, errors.measured_on
-    )
-    label = merges.labels(expected.cut)
-    names = dict(zip(label[in_folder].tolist(), (people[at] for at in in_folder), strict=True))
-    names |= {int(label[at]): people[at] for at in named}
-    taken = {*people, *settled.names}
-    person = np.full(len(faces), "", object)
-    person[rows] = _names(label[start[: len(rows)]], names, taken)
-    joined = _join_unclear(collection, unclear, person, expected.cut, cohort)
-    result = tuple(person.tolist())
+    sizes = [np.bincount(part, minlength=merges.groups) for part in np.split(start, [len(grouped)])]
+    joined = merges.linked_pairs(errors.grouping.cuts, *sizes)
+    size = len(grouped)
+    pairs = size * (size - 1) / 2 + size * (len(known.person) + len(unclear))
+    at = choose_cut(errors, size, pairs, joined, precision)
+    label = merges.labels(errors.grouping.cuts[at])
+    names = {int(label[group]): people[group] for group in (*in_folder, *named)}
+    person = [""] * len(faces)
+    found = _names(label[start[:size]], names, {*people, *given})
+    for face, name in zip(grouped, found, strict=True):
+        person[face] = name
+    more = _join_unclear(collection, unclear, person, errors.grouping.cuts[at], cohort)
+    groups = int(label.max(initial=-1)) + 1
     return Groups(
         collection=collection,
-        person=result,
-        certainty=certainties(collection.embeddings, result),
-        expected=expected.with_pairs(joined),
-        similar=similar_people(collection, result, errors.grouping.cuts[-1], cohort),
-        nobody=settled.nobody,
+        person=tuple(person),
+        certainty=certainties(collection.embeddings, person),
+        expected=expect_errors(errors, at, size, pairs, int(joined[at]) + more, groups),
+        similar=similar_people(collection, person, errors.grouping.cuts[-1], cohort),
+        nobody=nobody,
     )
 
 
 def _of_one_photo(
-    collection: Collection, grouped: npt.NDArray[np.bool_], collage: float
+    collection: Collection, grouped: Mapping[int, int], collage: float
 ) -> Iterator[tuple[int, int]]:
     """Yield pairs of faces that are on one photo, unless two of that photo are nearer than this."""
-    rows = np.flatnonzero(grouped).tolist()
-    for _, faces in groupby(rows, lambda face: collection.faces[face].photo):
-        pairs = list(combinations(faces, 2))
+    for faces in collection.faces_of.values():
+        pairs = list(combinations([face for face in faces if face in grouped], 2))
         embeddings = collection.embeddings
         distances = (1 - embeddings[one] @ embeddings[other] for one, other in pairs)
         if min(distances, default=0) > collage:
@@ -318,93 +220,25 @@ def _of_one_photo(
 def _join_unclear(
     collection: Collection,
     unclear: list[int],
-    person: npt.NDArray[np.object_],
+    person: list[str],
     cut: float,
     cohort: ScoreArray | None,
 ) -> int:
     """Give unclear faces to people, in place; return how many pairs with clear ones that joins."""
-    clear = np.flatnonzero(person != "")
-    if not unclear or not len(clear):
+    clear = [face for face, name in enumerate(person) if name]
+    if not unclear or not clear:
         return 0
-    names, number = np.unique(person[clear].astype(str), return_inverse=True)
-    people_means = GroupMeans.of(collection.embeddings[clear], number, cohort)
+    names, number = np.unique([person[face] for face in clear], return_inverse=True)
+    people = GroupMeans.of(collection.embeddings[clear], number, cohort)
     alone = GroupMeans.of(collection.embeddings[unclear], np.arange(len(unclear)), cohort)
-    on_photo: dict[str, set[str]] = defaultdict(set)
-    for face in clear.tolist():
-        on_photo[collection.faces[face].sha256].add(person[face])
-    near: list[tuple[float, int, int]] = []
-    for begin in range(0, len(unclear), ROWS):
-        height = alone.heights(slice(begin, begin + ROWS), people_means)
-        pairs = np.argwhere(height <= cut).tolist()
-        near += [(float(height[row, at]), unclear[begin + row], at) for row, at in pairs]
     joined = 0
-    for _, face, at in sorted(near):
-        people = on_photo[collection.faces[face].sha256]
-        if not person[face] and names[at] not in people:
-            person[face] = str(names[at])
-            people.add(person[face])
-            joined += int(people_means.size[at])
+    for _, one, other in sorted(alone.near(people, cut)):
+        face, name = unclear[one], str(names[other])
+        of_photo = collection.faces_of[collection.faces[face].sha256]
+        if not person[face] and all(person[another] != name for another in of_photo):
+            person[face] = name
+            joined += int(people.size[other])
     return joined
-
-
-def choose_cut(
-    errors: GroupErrors,
-    merges: Merges,
-    counts: Sequence[Ints],
-    unclear: int,
-    precision: float,
-    measured_on: str,
-) -> ExpectedErrors:
-    """Choose the largest height at which the expected precision is kept.
-
-    Args:
-        errors: What was measured of the model.
-        merges: Of the faces.
-        counts: The faces in each group before the first merge, and the known faces in it: int64
-            [groups] each. Pairs of a face with a known one count, pairs of known ones do not.
-        unclear: Further faces that may join these, but not each other.
-        precision: As for `group`.
-        measured_on: As for `group_faces`.
-
-    Raises:
-        NotEnough: No height keeps it, by the pairs that were measured.
-    """
-    faces, known = (int(count.sum()) for count in counts)
-    pairs = faces * (faces - 1) / 2 + faces * (known + unclear)
-    own, certain = counts
-    at_start = int((own * (own - 1) // 2 + own * certain).sum())
-    joined = merges.linked_pairs(errors.cuts, own, certain) + at_start
-    least = smallest_fmr(errors.people_pairs)
-    rate = np.maximum([row[0] for row in errors.linked], least)
-    share = np.minimum(1, rate * pairs / np.maximum(1, joined))
-    kept = np.flatnonzero((share <= 1 - precision) | (joined == 0))
-    if not len(kept):
-        best = max(0.01, np.floor(100 * (1 - share.min())) / 100)
-        raise NotEnough(
-            f"precision {precision:g} cannot be promised for {faces:,} faces: of their "
-            f"{pairs:,.0f} pairs only {joined.max():,} look like one person, and the model was "
-            f"measured on {errors.people_pairs:,} pairs of people ({measured_on}); give "
-            f"precision {best:g} or less, or a model calibrated on more people"
-        )
-    at = int(kept[-1])
-    groups = merges.groups - int(np.searchsorted(merges.height, errors.cuts[at], side="right"))
-    measured_people = np.sqrt(2 * errors.people_pairs)
-    mixed = errors.mixed[at] * groups * (groups - 1) / 2
-    mixed *= (measured_people / max(1, groups)) ** MIXED_FALLS
-    total = int(joined[at])
-    rates = float(rate[at]), *errors.linked[at][1:]
-    wrong, low, high = (min(total, value * pairs) for value in rates)
-    divisor = max(1, total)
-    return ExpectedErrors(
-        precision=1 - wrong / divisor,
-        precision_interval=(1 - max(wrong, high) / divisor, 1 - low / divisor),
-        joined_pairs=total,
-        wrong_pairs=wrong,
-        mixed_people=float(min(wrong, mixed)),
-        cut=errors.cuts[at],
-        measured_on=measured_on,
-        is_valid=faces < FEW_FACES or 2 * total <= pairs,
-    )
 
 
 def _names(label: Ints, known: dict[int, str], taken: set[str]) -> list[str]:
@@ -417,60 +251,3 @@ def _names(label: Ints, known: dict[int, str], taken: set[str]) -> list[str]:
         if size[group] > 1 and group not in names:
             names[group] = next(new)
     return [names.get(group, "") for group in label.tolist()]
-
-
-def certainties(embeddings: ScoreArray, person: tuple[str, ...]) -> Floats:
-    """Return the silhouette of each face among the people: float64[faces], NaN without a person.
-
-    Args:
-        embeddings: float32[faces, D], rows of length 1.
-        person: The name of each, "" without one.
-
-    References:
-        Rousseeuw, "Silhouettes", Journal of Computational and Applied Mathematics 20, 1987.
-    """
-    result = np.full(len(person), np.nan)
-    faces = np.flatnonzero([bool(name) for name in person])
-    if not len(faces):
-        return result
-    names, number = np.unique(np.array(person)[faces], return_inverse=True)
-    total = np.zeros((len(names), embeddings.shape[1]), np.float32)
-    np.add.at(total, number, embeddings[faces])
-    size = np.bincount(number).astype(np.float32)
-    for begin in range(0, len(faces), ROWS):
-        part = slice(begin, begin + ROWS)
-        rows, own = embeddings[faces[part]], number[part]
-        near = (rows @ total.T) / size
-        at = np.arange(len(rows))
-        others = np.maximum(size[own] - 1, 1)
-        inside = 1 - (near[at, own] * size[own] - 1) / others
-        near[at, own] = -1  # the largest distance, where there is nobody else
-        outside = 1 - near.max(axis=1)
-        silhouette = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-9)
-        result[faces[part]] = np.where(size[own] > 1, silhouette, 0)
-    return result
-
-
-def similar_people(
-    collection: Collection, person: Sequence[str], most: float, cohort: ScoreArray | None = None
-) -> tuple[SimilarPeople, ...]:
-    """Return pairs of people who may be one, the most similar first.
-
-    People who are on one photo together are left out.
-
-    Args:
-        collection: The faces.
-        person: The name of the person of each, "" without one.
-        most: The largest height at which two people are proposed.
-        cohort: The model's, see `verification.linkage`.
-    """
-    faces = np.flatnonzero([bool(name) for name in person])
-    names, number = np.unique(np.array(person, object)[faces].astype(str), return_inverse=True)
-    on_photo: dict[str, set[int]] = defaultdict(set)
-    for face, one in zip(faces.tolist(), number.tolist(), strict=True):
-        on_photo[collection.faces[face].sha256].add(one)
-    together = {pair for people in on_photo.values() for pair in combinations(sorted(people), 2)}
-    means = GroupMeans.of(collection.embeddings[faces], number, cohort)
-    found = means.nearest(most, SUGGESTED + len(together))
-    kept = [pair for pair in found if pair[1:] not in together][:SUGGESTED]
-    return tuple(SimilarPeople(str(names[a]), str(names[b]), height) for height, a, b in kept)

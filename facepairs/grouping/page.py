@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -38,7 +38,7 @@ def pictures_of(page: Path) -> Pictures:
 
 
 def render_page(
-    groups: Groups, out: Path, files: dict[int, str], pictures: Pictures | None = None
+    groups: Groups, out: Path, files: Sequence[str], pictures: Pictures | None = None
 ) -> str:
     """Return the page of all people, the least certain first.
 
@@ -98,12 +98,8 @@ def render_page(
 
 def _limit(counts: list[int]) -> int:
     """Return how many faces of each person fit on the page."""
-    fits = (limit for limit in (10**9, 1000, 300, 100, 30, 10) if _total(counts, limit) <= PICTURES)
-    return next(fits, COMPARED)
-
-
-def _total(counts: list[int], limit: int) -> int:
-    return sum(min(count, limit) for count in counts)
+    limits = (10**9, 1000, 300, 100, 30, 10)
+    return next((n for n in limits if np.minimum(counts, n).sum() <= PICTURES), COMPARED)
 
 
 def _pictures(groups: Groups, wanted: Iterable[int], known: Pictures) -> dict[int, str]:

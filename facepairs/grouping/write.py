@@ -4,18 +4,26 @@ import contextlib
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from facepairs.data.index import APART, UNNAMED
 from facepairs.errors import BadData
 from facepairs.grouping.collection import NO_FACE
 from facepairs.grouping.cut_out import cut_out
 from facepairs.grouping.faces_list import FACES, NO_LONGER, NOBODY, FaceRow, write_list
-from facepairs.grouping.folder import PAGE, PeopleFolder, folder_state
+from facepairs.grouping.folder import (
+    ONE_PHOTO,
+    PAGE,
+    UNCERTAIN,
+    WITHOUT_FACE,
+    PeopleFolder,
+    folder_state,
+    person_of,
+)
 from facepairs.grouping.groups import Groups
 from facepairs.grouping.page import pictures_of, render_page
 from facepairs.support import console
@@ -45,15 +53,13 @@ def write_people_folder(
     plan = _plan(groups, out, before)
     root = groups.collection.root
     with atomic_folder(out) as folder:
+        for file in (*plan.links, *(plan.rows[number].file for number in plan.cuts)):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
         for file, source in plan.links.items():
-            target = folder / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _link(source, target, copy and source.is_relative_to(root))
+            _link(source, folder / file, copy and source.is_relative_to(root))
 
         def cut(number: int) -> bytes:
-            face = groups.faces[number]
-            target = folder / plan.rows[number].file
-            target.parent.mkdir(parents=True, exist_ok=True)
+            face, target = groups.faces[number], folder / plan.rows[number].file
             picture = cut_out(root / face.photo, face.box, is_searched=not face.doubt)
             picture.save(target, "JPEG", quality=QUALITY)
             return target.read_bytes()
@@ -63,9 +69,8 @@ def write_people_folder(
             sha256 = hashlib.sha256(content).hexdigest()
             plan.rows[number] = plan.rows[number]._replace(file_sha256=sha256)
             progress(done, len(plan.cuts))
-        rows = [row for number, row in plan.rows.items() if number not in plan.unlisted]
-        write_list(folder / FACES, [*rows, *plan.others])
-        files = {number: row.file for number, row in plan.rows.items()}
+        write_list(folder / FACES, [*plan.rows, *plan.others])
+        files = [row.file for row in plan.rows]
         page = render_page(groups, out, files, pictures_of(out / PAGE))
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
         if folder_state(out) != before.state:
@@ -78,113 +83,106 @@ class _Plan:
 
     Attributes:
         rows: The row of each face.
-        unlisted: Faces of photos that are in the folder alone.
-        others: Further rows: photos without a face, names that are not given again.
+        others: Further rows: photos without a face, and names that are not given again.
         links: Files, and the photo or earlier file that each is a link to.
         cuts: Faces to cut out of their photos.
     """
 
-    rows: dict[int, FaceRow] = field(default_factory=dict)
-    unlisted: set[int] = field(default_factory=set)
+    rows: list[FaceRow] = field(default_factory=list)
     others: list[FaceRow] = field(default_factory=list)
     links: dict[str, Path] = field(default_factory=dict)
     cuts: list[int] = field(default_factory=list)
 
 
+class _FreeNames:
+    """Names of files that no other file has; capitals do not count."""
+
+    def __init__(self, used: Iterable[str]) -> None:
+        self.used = {file.casefold() for file in used}
+
+    def __call__(self, file: str) -> str:
+        """Return a name, with a number if another file has it."""
+        free, numbers = PurePosixPath(file), count(2)
+        while str(free).casefold() in self.used:
+            free = PurePosixPath(file).with_stem(f"{PurePosixPath(file).stem}_{next(numbers)}")
+        self.used.add(str(free).casefold())
+        return str(free)
+
+
 def _plan(groups: Groups, out: Path, before: PeopleFolder) -> _Plan:
     """Return what is written; files of an earlier output stay, but for those that were apart."""
-    collection, plan = groups.collection, _Plan()
-    now = {old: groups.person[face] for face, old in before.settled.person.items()}
-
-    def renamed(path: str) -> str:
-        """Return the place of a kept file, whose person a gallery may have named."""
-        person, slash, rest = path.partition("/")
-        return now.get(person, person) + slash + rest
-
-    kept = {path: renamed(path) for path in before.state if path not in before.own}
+    plan = _Plan()
+    kept = _kept_files(groups, before)
     plan.links.update({new: out / old for old, new in kept.items()})
     free_name = _FreeNames(plan.links)
-    cut_before = {face: path for path, faces in before.own.items() for face in faces}
-    named = zip(collection.faces, groups.person, strict=True)
+    named = list(zip(groups.faces, groups.person, strict=True))
     in_group = {face.sha256 for face, name in named if name}
-    uncertain = frozenset(groups.uncertain)
-    for number, (face, name) in enumerate(zip(collection.faces, groups.person, strict=True)):
-        row = _row(groups, number)
-        is_cut = face.number > 1 and (bool(name) or number in uncertain)
-        folder = name or f"{APART}/{'uncertain' if number in uncertain else 'one_photo'}"
-        is_written = name or number in uncertain or face.sha256 not in in_group
-        if face.photo in before.added:
-            plan.unlisted.add(number)
-        if number in before.place:
-            old = before.place[number]
-            row = row._replace(file=renamed(old), file_sha256=before.digests[old])
-        elif number in before.settled.nobody:
-            row = row._replace(note=NOBODY)
-        elif is_written and is_cut:
-            file = free_name(folder, face.photo, face.sha256, face.number)
-            row = row._replace(file=file)
-            if number in cut_before:
-                old = cut_before[number]
-                plan.links[file] = out / old
+    uncertain, whole = frozenset(groups.uncertain), dict[tuple[str, str], str]()
+    for number, (face, name) in enumerate(named):
+        row, old = _row(groups, number), before.place.get(number, "")
+        photo = PurePosixPath(row.photo)
+        is_single = not name and number not in uncertain
+        folder = name or (ONE_PHOTO if is_single else UNCERTAIN)
+        if old in kept:
+            row = row._replace(file=kept[old], file_sha256=before.digests[old])
+        elif number in groups.nobody or (is_single and face.sha256 in in_group):
+            pass  # without a file
+        elif face.number == 1 or is_single:
+            key = folder, face.sha256  # single faces of one photo share it
+            if key not in whole:
+                whole[key] = free_name(f"{folder}/{photo.name}")
+                plan.links[whole[key]] = groups.collection.root / face.photo
+            row = row._replace(file=whole[key], file_sha256=face.sha256)
+        else:
+            row = row._replace(file=free_name(f"{folder}/{photo.stem}_face{face.number}.jpg"))
+            if old and before.digests[old] != face.sha256:  # it was cut out before
+                plan.links[row.file] = out / old
                 row = row._replace(file_sha256=before.digests[old])
             else:
                 plan.cuts.append(number)
-        elif is_written:
-            file = free_name(folder, face.photo, face.sha256)
-            plan.links[file] = collection.root / face.photo
-            row = row._replace(file=file, file_sha256=face.sha256)
-        plan.rows[number] = row
-    for photo, problem in collection.problems.items():
-        sha256, file = collection.photos[photo], ""
-        if problem == NO_FACE and sha256 not in before.dropped:
-            file = free_name(f"{APART}/no_face", photo, sha256)
-            plan.links[file] = collection.root / photo
-        of_file = sha256 if file else ""
-        plan.others.append(
-            FaceRow(printable(photo), sha256, note=problem, file=file, file_sha256=of_file)
-        )
-    for photo, first in collection.copies.items():
-        note = f"copy of {printable(first)}"
-        plan.others.append(FaceRow(printable(photo), collection.photos[first], note=note))
+        plan.rows.append(row)
+    for name, problem in groups.collection.problems.items():
+        row = FaceRow(printable(name), groups.collection.photos[name], note=problem)
+        if problem == NO_FACE and row.sha256 not in before.dropped:
+            file = free_name(f"{WITHOUT_FACE}/{PurePosixPath(row.photo).name}")
+            plan.links[file] = groups.collection.root / name
+            row = row._replace(file=file, file_sha256=row.sha256)
+        plan.others.append(row)
+    for name, first in groups.collection.copies.items():
+        note, sha256 = f"copy of {printable(first)}", groups.collection.photos[first]
+        plan.others.append(FaceRow(printable(name), sha256, note=note))
     plan.others.extend(before.gone)
-    given = {name for name in before.settled.names if UNNAMED.fullmatch(name)}
-    retired = sorted(given - {*groups.person})
+    retired = sorted(before.names.difference(groups.person))
     plan.others.extend(FaceRow(person=name, note=NO_LONGER) for name in retired)
     return plan
+
+
+def _kept_files(groups: Groups, before: PeopleFolder) -> dict[str, str]:
+    """Return the new place of each file that stays; a gallery may have named its person."""
+    now = {old: groups.person[face] for face, old in before.settled.items() if old}
+    kept = {path: path for path in before.state if path not in before.own}
+    renamed = [
+        path for path in kept if now.get(person_of(path), person_of(path)) != person_of(path)
+    ]
+    free_name = _FreeNames(kept.keys() - renamed)
+    for path in renamed:
+        person, _, rest = path.partition("/")
+        kept[path] = free_name(f"{now[person]}/{rest}")
+    return kept
 
 
 def _row(groups: Groups, number: int) -> FaceRow:
     """Return the row of a face, without its file."""
     face, certainty = groups.faces[number], groups.certainty[number]
-    note = NOBODY if number in groups.nobody else "" if groups.person[number] else face.doubt
+    note = f"uncertain: {face.doubt}" if face.doubt and not groups.person[number] else ""
     return FaceRow(
         photo=printable(face.photo),
         sha256=face.sha256,
         box=" ".join(map(str, face.box)),
         person=groups.person[number],
         certainty="" if np.isnan(certainty) else f"{certainty:.3f}",
-        note=note and (NOBODY if note == NOBODY else f"uncertain: {note}"),
+        note=NOBODY if number in groups.nobody else note,
     )
-
-
-class _FreeNames:
-    """Names of files that no other photo has; capitals do not count."""
-
-    def __init__(self, used: dict[str, Path]) -> None:
-        self.used = {file.casefold(): "" for file in used}
-
-    def __call__(self, folder: str, photo: str, sha256: str, face: int = 1) -> str:
-        path = Path(printable(photo))
-        stem, suffix = (
-            (path.stem, path.suffix) if face == 1 else (f"{path.stem}_face{face}", ".jpg")
-        )
-        content, extra = f"{sha256} {face}", ""
-        for number in count(2):
-            file = f"{folder}/{stem}{extra}{suffix}"
-            if self.used.setdefault(file.casefold(), content) == content:
-                break
-            extra = f"_{number}"
-        return file
 
 
 def _link(source: Path, target: Path, copy: bool = False) -> None:

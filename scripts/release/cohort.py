@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.cluster import KMeans
 
 from facepairs.evaluation.pair_scores import FaceHeap
-from facepairs.verification.linkage import unit_rows
+from facepairs.grouping.linkage import unit_rows
 
 CENTRES = 64  # the same at 32 and 128, on halves of View 1's training people
 STARTS = 4

@@ -18,7 +18,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.grouping.collection import Collection, read_collection
 from facepairs.grouping.groups import group_faces
-from facepairs.verification.linkage import crowd_bias
+from facepairs.grouping.linkage import crowd_bias
 from facepairs.verification.verifier import Verifier
 
 NEAR = 0.062  # the height at which all of LFW is grouped at a precision of .99

@@ -42,8 +42,8 @@ from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.evaluation.summary import summarise
+from facepairs.grouping.linkage import average_linkage
 from facepairs.support.atomic import atomic_file
-from facepairs.verification.linkage import average_linkage
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float32]

@@ -186,6 +186,30 @@ def test_files_of_photos_that_are_gone_stay(heap, grouped, tmp_path):
     people = json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
     assert people["people"] == {"person_0001": 4, "person_0002": 3}
     assert files_below(out / "person_0002") == {"b0.jpg", "b1.jpg", "party_face2.jpg"}
+    (out / "person_0002" / "party_face2.jpg").rename(out / "person_0002" / "dance.jpg")
+    shutil.copy(heap / "party.png", photos / "found_again.png")
+    for _ in range(2):
+        people = json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
+        assert people["people"] == {"person_0001": 4, "person_0002": 3}
+        assert files_below(out / "person_0002") == {"b0.jpg", "b1.jpg", "dance.jpg"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs hard links")
+def test_a_photo_that_was_edited_in_the_folder_counts_in_its_place(heap, grouped, tmp_path):
+    out = tmp_path / "people"
+    shutil.copytree(grouped[0], out)
+    (out / "Cy").mkdir()
+    (out / "person_0001" / "a0.jpg").rename(out / "Cy" / "a0.jpg")
+    with Image.open(out / "Cy" / "a0.jpg") as image:
+        edited = image.resize((220, 220))
+    (out / "Cy" / "a0.jpg").unlink()
+    edited.save(out / "Cy" / "a0.jpg")
+    before = files_below(out)
+    for _ in range(2):
+        people = json.loads(in_process("group", heap, "--out", out, "--json", check=0).stdout)
+        assert people["people"] == {"Cy": 1, "person_0001": 3, "person_0002": 3}
+        assert people["put_apart_by_hand"] == 1  # the photo as it was
+        assert files_below(out) == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such names")

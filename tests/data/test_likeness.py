@@ -4,7 +4,7 @@ import numpy as np
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings, mean_faces, tells_apart
-from facepairs.verification.dataset_check import find_same_people
+from facepairs.evaluation.dataset_check import find_same_people
 
 COUNTS = {"Ann": 3, "Anne": 2, "Bo": 1, "Boo": 1, "Cy": 4, "Di": 1}
 SAME = {"Anne": "Ann", "Boo": "Bo"}  # one person under two names

@@ -10,7 +10,7 @@ from tiny.bundles import error_table
 
 from facepairs.evaluation.grouping import Cells, _figures, agreement, measure_grouping
 from facepairs.evaluation.pair_scores import FaceHeap
-from facepairs.verification.linkage import average_linkage
+from facepairs.grouping.linkage import average_linkage
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=40)
 

@@ -94,6 +94,8 @@ def test_figures_agree_with_a_slower_way(noise: float) -> None:
         assert point.fpir.value == pytest.approx(share(taken, point.threshold))
         assert point.dir.value == pytest.approx(share(found, point.threshold))
         assert point.dir.interval[0] <= point.dir.value <= point.dir.interval[1]
+    reason = f"too few pairs behind the model's errors for {figures.enrolled} photos"
+    assert (figures.points[2].threshold, figures.points[2].reason) == (None, reason)
     own, promised = supported
     assert own.fpir.value <= 0.1
     assert share(taken, own.threshold - 1e-6) > 0.1  # no lower threshold keeps to it
@@ -111,7 +113,9 @@ def test_what_the_data_do_not_support_has_a_reason() -> None:
     assert figures.cmc[1].value == 1
     assert figures.cmc[1].interval[0] == pytest.approx(0.692, abs=1e-3)  # of ten people
     figures = identification_figures(Measured(), embed(person, 0.1), person, split, dot)
-    assert figures.points[3].reason == "the model brings no measured errors"
+    for point in figures.points[2:]:
+        assert (point.threshold, point.fpir, point.dir) == (None, None, None)
+        assert point.reason == "the model brings no measured errors"
 
 
 def test_the_command_measures_drawn_people(

@@ -7,7 +7,11 @@ import pytest
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
+from facepairs.evaluation.pair_scores import (
+    IMPOSTORS,
+    add_impostors,
+    leave_out_copies,
+)
 
 
 @pytest.mark.parametrize(("people", "pairs"), [(40, 4 * 780), (250, 31_125)])
@@ -26,3 +30,20 @@ def test_many_people_give_more_impostor_pairs(tmp_path: Path, people: int, pairs
     assert (index.person_of[strangers.left] != index.person_of[strangers.right]).all()
     fixed = add_impostors(index, genuine, count=IMPOSTORS)
     assert int((~fixed.genuine).sum()) == min(pairs, IMPOSTORS)
+
+
+def test_pairs_of_a_file_and_its_copy_are_left_out(tmp_path: Path) -> None:
+    contents = {"A/1.jpg": b"one", "A/2.jpg": b"two", "B/1.jpg": b"one", "B/2.jpg": b"four"}
+    for name, content in contents.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    index = FaceIndex.scan(tmp_path)
+    pairs = PairList.of([0, 0, 1, 2], [1, 2, 2, 3], [True, False, False, True])
+    left = leave_out_copies(index, pairs)
+    assert list(zip(left.left.tolist(), left.right.tolist(), strict=True)) == [
+        (0, 1),
+        (1, 2),
+        (2, 3),
+    ]
+    (tmp_path / "A/1.jpg").unlink()  # who reads the photos says so
+    assert len(leave_out_copies(index, pairs)) == 4

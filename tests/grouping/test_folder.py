@@ -19,7 +19,7 @@ from tiny.heaps import grouping_errors
 from facepairs.errors import BadData
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
 from facepairs.grouping.folder import PeopleFolder, check_people_folder, read_people_folder
-from facepairs.grouping.groups import group_faces
+from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.write import write_people_folder
 
 ERRORS = grouping_errors()
@@ -64,7 +64,7 @@ def sort(collection: Collection, out: Path) -> None:
     before = PeopleFolder()
     if (out / "faces.csv").exists():
         collection, before = read_people_folder(out, collection, None)
-    groups = group_faces(collection, ERRORS, 0.9, before.settled)
+    groups = group_faces(collection, ERRORS, 0.9, before.settled, before.names)
     write_people_folder(groups, out, before)
 
 
@@ -272,7 +272,7 @@ def test_what_is_known_of_photos_that_are_gone_is_kept(at_work):
 def test_changes_while_photos_are_grouped_are_not_lost(at_work):
     collection, out = at_work
     collection, before = read_people_folder(out, collection, None)
-    groups = group_faces(collection, ERRORS, 0.9, before.settled)
+    groups = group_faces(collection, ERRORS, 0.9, before.settled, before.names)
     (out / "person_0001").rename(out / "Anna")
     with pytest.raises(BadData):
         write_people_folder(groups, out, before)
@@ -303,6 +303,31 @@ def test_other_folders_are_refused(start, tmp_path):
             check_people_folder(place, photos)
     check_people_folder(start / "people", photos)
     check_people_folder(tmp_path / "new", photos)
+
+
+def test_no_file_is_lost_where_a_gallery_gives_a_person_the_name_of_another_folder(at_work):
+    collection, out = at_work
+    (out / "Ann").mkdir()
+    for place, text in {
+        "Ann/Notes.txt": "by hand",
+        "person_0001/notes.txt": "of the first",
+    }.items():
+        (out / place).write_text(text)
+    (out / "person_0001" / "notes_2.txt").write_text("of the first, too")
+    before = contents(out)
+    collection, folder = read_people_folder(out, collection, None)
+    known = KnownFaces(collection.embeddings[:1], ("Ann",))
+    groups = group_faces(collection, ERRORS, 0.9, folder.settled, folder.names, known=known)
+    assert groups.person[0] == "Ann"
+    write_people_folder(groups, out, folder)
+    now = contents(out)
+    assert (out / "Ann" / "Notes.txt").read_text() == "by hand"
+    assert (out / "Ann" / "notes_2.txt").read_text() == "of the first"
+    assert (out / "Ann" / "notes_2_2.txt").read_text() == "of the first, too"
+    assert Counter(now.values()) == Counter(before.values())
+    assert {path.replace("person_0001/", "Ann/") for path in before if "otes" not in path} == {
+        path for path in now if "otes" not in path
+    }
 
 
 class Hand:

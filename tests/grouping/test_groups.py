@@ -7,7 +7,8 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
-from facepairs.grouping.groups import KnownFaces, Settled, certainties, group_faces
+from facepairs.grouping.groups import KnownFaces, group_faces
+from facepairs.grouping.review import certainties
 
 ERRORS = grouping_errors()
 
@@ -54,8 +55,8 @@ def test_what_the_measured_pairs_do_not_support_is_refused():
 
 def test_settled_people_stay_and_new_faces_join_them():
     heap = heap_of([0, 0, 1, 1, 0, 2, 2])
-    settled = Settled({0: "Ann", 1: "Bob", 2: "person_0007"}, names=frozenset({"person_0009"}))
-    groups = group_faces(heap, ERRORS, settled=settled)
+    settled = {0: "Ann", 1: "Bob", 2: "person_0007"}
+    groups = group_faces(heap, ERRORS, settled=settled, given=frozenset({"person_0009"}))
     assert groups.person[:4] == ("Ann", "Bob", "person_0007", "person_0007")
     assert groups.person[4] in ("Ann", "Bob")
     assert groups.person[5] == groups.person[6] == "person_0010"
@@ -69,7 +70,7 @@ def test_unclear_faces_found_no_group_but_join_one():
         face._replace(doubt="small" if k in unclear else "") for k, face in enumerate(heap.faces)
     ]
     heap = replace(heap, faces=tuple(faces))
-    groups = group_faces(heap, ERRORS, settled=Settled(nobody=frozenset({6})))
+    groups = group_faces(heap, ERRORS, settled={6: ""})
     assert groups.person == (*["person_0001"] * 3, "", "", "", "", "")  # one face of photo a
     assert (groups.uncertain, groups.single) == ([3, 4, 5], [7])
     assert (groups.to_json()["uncertain_faces"], groups.to_json()["put_apart_by_hand"]) == (3, 1)
@@ -99,7 +100,7 @@ def test_similar_people_are_the_pairs_nearest_to_each_other():
     rows = near.embeddings.copy()
     rows[2:] += 2 * rows[0]  # the others are a little like the first one
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    settled = Settled(dict(enumerate("aabbcc")))
+    settled = dict(enumerate("aabbcc"))
     groups = group_faces(
         replace(near, embeddings=rows), grouping_errors((0.0, 0.0, 0.0, 0.0)), settled=settled
     )
@@ -130,7 +131,7 @@ def known_of(heap, **faces):
 
 def test_known_people_name_groups_and_faces_alone_but_no_two_folders():
     heap = heap_of([0, 0, 1, 1, 2, 3, 3, 4, 4], noise=0.01)
-    settled = Settled({0: "person_0001", 2: "Bea", 5: "person_0002", 6: "person_0003"})
+    settled = {0: "person_0001", 2: "Bea", 5: "person_0002", 6: "person_0003"}
     known = known_of(heap, Ann=0, Bo=2, Cy=4, Di=5, Ed=7)
     person = group_faces(heap, ERRORS, settled=settled, known=known).person
     assert person[:5] == ("Ann", "Ann", "Bea", "Bea", "Cy")  # who has a name, keeps it

@@ -35,7 +35,7 @@ sys.platform = {system!r}
 CORE = """
 from pathlib import Path
 from facepairs import Verifier
-from facepairs.verification.dataset_check import check_dataset
+from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.lock import held
 from facepairs.support.machine import describe

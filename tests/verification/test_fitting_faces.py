@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
+from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.gallery.gallery import Gallery
 from facepairs.training.inputs.people import usable_photos
-from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.fitting_faces import choose_faces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
 

@@ -113,8 +113,9 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
 
     The threshold comes from the same impostor pairs, so it is uncertain, too: an impostor pair
     moves it, and with it the TAR, by the slope of the ROC curve. The slope is that of the chord to
-    the strictest threshold (for the lower end) or the laxest (for the upper end) whose own interval
-    of the FMR still contains the FAR; none is stricter than just above the highest impostor score.
+    the nearest stricter threshold (for the lower end) or laxer one (for the upper end) whose own
+    interval of the FMR does not contain the FAR; none is stricter than just above the highest
+    impostor score.
 
     Args:
         pairs: Who is in the pairs.
@@ -152,13 +153,18 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
 
 
 def thresholds_around(grid: Floats, low: Floats, high: Floats, target: float) -> Interval:
-    """Return the strictest and the laxest threshold of a grid whose rate may be a target.
+    """Return the nearest thresholds whose rate is surely below a target, and surely above it.
+
+    The ends of the grid where none is.
 
     Args:
         grid: float64[T], rising thresholds.
         low: float64[T], lower ends of the intervals of the rate at each threshold, not rising.
         high: float64[T], their upper ends, not rising.
         target: The rate.
+
+    Returns:
+        The stricter threshold and the laxer one.
     """
     stricter = min(int((high >= target).sum()), len(grid) - 1)
     laxer = max(int((low > target).sum()) - 1, 0)

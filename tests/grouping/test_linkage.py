@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadBundle
-from facepairs.verification.linkage import CROWDED, average_linkage, crowd_bias
+from facepairs.grouping.linkage import CROWDED, average_linkage, crowd_bias
 
 
 def unit_rows(seed, count, width=8):

@@ -21,12 +21,12 @@ from facepairs.data.findings import (
 )
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
+from facepairs.grouping.linkage import GroupMeans, average_linkage
 from facepairs.photos.photo import read_below
 from facepairs.photos.photo_record import PhotoRecord, face_problem
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.verification.fitting_faces import FittingFaces, fitting_faces
-from facepairs.verification.linkage import GroupMeans, average_linkage
 from facepairs.verification.verifier import Verifier
 
 Embedding = npt.NDArray[np.float32]
@@ -72,7 +72,7 @@ def check_dataset(root: Path) -> DatasetReport:
     for image, (kind, reason) in problems.items():
         name = index.name(image)
         findings.append(Finding("error", kind, (name,), f"{name}: {reason}."))
-    findings += _duplicates(index, records)
+    findings += _duplicates(index, records, faces)
     findings += _face_findings(index, shown, faces)
     findings += _likeness(index, verifier, embeddings)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
@@ -108,17 +108,26 @@ def _count(index: FaceIndex, records: Sequence[PhotoRecord]) -> Counts:
     )
 
 
-def _duplicates(index: FaceIndex, records: Sequence[PhotoRecord]) -> Iterator[Finding]:
+def _duplicates(
+    index: FaceIndex, records: Sequence[PhotoRecord], faces: FittingFaces
+) -> Iterator[Finding]:
     """Yield groups of images with the same bytes; links to one photo count as such."""
     by_digest: defaultdict[bytes, list[int]] = defaultdict(list)
     for image, record in enumerate(records):
         if record.width_px:
             by_digest[record.digest].append(image)
     for images in by_digest.values():
-        if len(images) > 1:
-            people = sorted({index.people[int(index.person_of[i])] for i in images})
-            kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
-            yield make_finding(kind, map(index.name, images), people=shorten(people))
+        if len(images) == 1:
+            continue
+        face_of = {(faces.chosen.get(i, 1), index.people[int(index.person_of[i])]) for i in images}
+        people = sorted({person for _, person in face_of})
+        if len(people) == 1:
+            kind = "duplicate"
+        elif len({face for face, _ in face_of}) == len(face_of):
+            kind = "shared_photo"  # of several people, in the folder of each
+        else:
+            kind = "same_face_two_people"
+        yield make_finding(kind, map(index.name, images), people=shorten(people))
 
 
 def _face_findings(
@@ -160,7 +169,7 @@ def find_same_people(
     Args:
         index: The photos.
         embeddings: float32[N, D], rows of length 1, or of NaN for photos that cannot be used.
-        cohort: The model's, see `verification.linkage`.
+        cohort: The model's, see `grouping.linkage`.
     """
     usable = np.isfinite(embeddings[:, 0])
     people, number = np.unique(index.person_of[usable], return_inverse=True)

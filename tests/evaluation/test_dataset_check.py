@@ -1,13 +1,14 @@
 """Checking a folder: photos without a face, with several, with small ones."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from drawn.scenes import Place, canvas, paste
 
 from facepairs.data.findings import DatasetReport
+from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.support.console import showing
-from facepairs.verification.dataset_check import check_dataset
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +46,27 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
     assert report.bad_images == (1, 2)
     assert not report.ok
     assert phases[0] == "checking photos"
+
+
+def test_a_photo_of_two_people_may_lie_in_both_folders(few_faces: Path, tmp_path: Path) -> None:
+    people = sorted(few_faces.iterdir())
+    ann, bob = (sorted(people[number].glob("*.jpg")) for number in (0, 5))
+    for name, photos in {"Ann": ann, "Bob": bob}.items():
+        (tmp_path / name).mkdir()
+        for photo in photos[1:3]:
+            paste(canvas(400, 300), photo, Place(200, 150, 220)).save(tmp_path / name / photo.name)
+    both = paste(canvas(600, 300), ann[0], Place(150, 150, 240))
+    both = paste(both, bob[0], Place(450, 150, 180))
+    for name in ("Ann", "Bob"):
+        both.save(tmp_path / name / "both.png")
+    assert found(check_dataset(tmp_path))["shared_photo"] == (
+        "note",
+        ("Ann/both.png", "Bob/both.png"),
+    )
+    (tmp_path / "Bob" / "both.png").rename(tmp_path / "Ann" / "again.png")
+    shutil.copy(sorted((tmp_path / "Ann").glob("*.jpg"))[0], tmp_path / "Bob" / "hers.jpg")
+    report = check_dataset(tmp_path)
+    severities = {kind: severity for kind, (severity, _) in found(report).items()}
+    assert "shared_photo" not in severities
+    assert (severities["duplicate"], severities["same_face_two_people"]) == ("warning", "error")
+    assert not report.ok

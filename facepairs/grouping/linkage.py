@@ -15,7 +15,7 @@ References:
     Digital Signal Processing 10, 2000: scores are normalised by those with a cohort.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, NamedTuple
@@ -109,29 +109,29 @@ class GroupMeans(NamedTuple):
         mean /= size[:, None]
         return cls(mean, bias, size)
 
-    def heights(self, rows: slice, others: "GroupMeans") -> Floats:
-        """Return at which heights some of these groups would merge with each of the others."""
-        distance = 1 - self.mean[rows] @ others.mean.T - self.bias[rows, None] - others.bias
-        pairs = self.size[rows, None] * others.size
-        heights: Floats = distance * (1 + EVIDENCE / np.sqrt(pairs))
-        return heights
+    def near(self, others: "GroupMeans", most: float) -> Iterator[tuple[float, int, int]]:
+        """Yield which of these groups would merge with which others up to a height.
+
+        Yields:
+            The height, and the numbers of both groups.
+        """
+        for begin in range(0, len(self.size), ROWS):
+            rows = slice(begin, begin + ROWS)
+            distance = 1 - self.mean[rows] @ others.mean.T - self.bias[rows, None] - others.bias
+            pairs = self.size[rows, None] * others.size
+            height = distance * (1 + EVIDENCE / np.sqrt(pairs))
+            one, other = np.nonzero(height <= most)
+            columns = height[one, other], one + begin, other
+            yield from zip(*(column.tolist() for column in columns), strict=True)
 
     def nearest(self, most: float, count: int) -> list[tuple[float, int, int]]:
-        """Return the pairs of groups that would merge first: height, and numbers of both groups.
+        """Return the pairs of these groups that would merge first, as `near` does.
 
         Args:
             most: The largest height.
             count: At most so many pairs.
         """
-        found: list[tuple[float, int, int]] = []
-        for begin in range(0, len(self.size), ROWS):
-            height = self.heights(slice(begin, begin + ROWS), self)
-            rows, columns = np.nonzero(height <= most)
-            later = columns > rows + begin
-            pairs = zip(rows[later].tolist(), columns[later].tolist(), strict=True)
-            found += [(float(height[row, other]), begin + row, other) for row, other in pairs]
-            found = nsmallest(count, found)
-        return found
+        return nsmallest(count, (pair for pair in self.near(self, most) if pair[1] < pair[2]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class Merges:
     height: Floats
 
     def linked_pairs(self, cuts: npt.ArrayLike, faces: Ints, known: Ints) -> Ints:
-        """Return how many pairs of faces were joined up to each height.
+        """Return how many pairs of faces are in one group at each height.
 
         Pairs of known faces do not count.
 
@@ -162,7 +162,7 @@ class Merges:
             known: int64[groups], further faces whose person is certain.
         """
         own, certain = faces.tolist(), known.tolist()
-        joined = [0]
+        joined = [int((faces * (faces - 1) // 2 + faces * known).sum())]
         for one, other in zip(self.one.tolist(), self.other.tolist(), strict=True):
             sides = own[one] * (own[other] + certain[other]) + certain[one] * own[other]
             joined.append(joined[-1] + sides)

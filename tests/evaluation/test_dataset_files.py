@@ -12,8 +12,8 @@ from drawn.photos import exif_of, jpeg, put
 
 from facepairs.data.findings import DatasetReport, Finding
 from facepairs.data.index import FaceIndex
+from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.support.console import showing
-from facepairs.verification.dataset_check import check_dataset
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
 
@@ -90,7 +90,7 @@ def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "Ann/1.jpg", tmp_path / "Bo/copy.jpg")
     report = check_files(tmp_path)
     assert not report.ok
-    finding = only(report, "same_photo_two_people")
+    finding = only(report, "same_face_two_people")
     assert finding.paths == ("Ann/1.jpg", "Bo/copy.jpg")
     assert report.bad_images == ()
 

@@ -1,0 +1,79 @@
+"""What a person should look at: faces that fit their group badly, and people who may be one."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.scorer import ScoreArray
+from facepairs.grouping.collection import Collection
+from facepairs.grouping.linkage import GroupMeans
+
+ROWS = 4096  # faces compared with all people at a time
+SUGGESTED = 100  # pairs of people
+Floats = npt.NDArray[np.float64]
+
+
+class SimilarPeople(msgspec.Struct, frozen=True):
+    """Two people of the result who may be one; `height` is at which they would be joined."""
+
+    one: str
+    other: str
+    height: float
+
+
+def certainties(embeddings: ScoreArray, person: Sequence[str]) -> Floats:
+    """Return the silhouette of each face among the people: float64[faces], NaN without a person.
+
+    Args:
+        embeddings: float32[faces, D], rows of length 1.
+        person: The name of each, "" without one.
+
+    References:
+        Rousseeuw, "Silhouettes", Journal of Computational and Applied Mathematics 20, 1987.
+    """
+    result = np.full(len(person), np.nan)
+    faces = np.flatnonzero([bool(name) for name in person])
+    if not len(faces):
+        return result
+    names, number = np.unique(np.array(person)[faces], return_inverse=True)
+    total = np.zeros((len(names), embeddings.shape[1]), np.float32)
+    np.add.at(total, number, embeddings[faces])
+    size = np.bincount(number).astype(np.float32)
+    for begin in range(0, len(faces), ROWS):
+        part = slice(begin, begin + ROWS)
+        rows, own = embeddings[faces[part]], number[part]
+        near = (rows @ total.T) / size
+        at = np.arange(len(rows))
+        others = np.maximum(size[own] - 1, 1)
+        inside = 1 - (near[at, own] * size[own] - 1) / others
+        near[at, own] = -1  # the largest distance, where there is nobody else
+        outside = 1 - near.max(axis=1)
+        silhouette = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-9)
+        result[faces[part]] = np.where(size[own] > 1, silhouette, 0)
+    return result
+
+
+def similar_people(
+    collection: Collection, person: Sequence[str], most: float, cohort: ScoreArray | None = None
+) -> tuple[SimilarPeople, ...]:
+    """Return pairs of people who may be one, the most similar first.
+
+    People who are on one photo together are left out.
+
+    Args:
+        collection: The faces.
+        person: The name of the person of each, "" without one.
+        most: The largest height at which two people are proposed.
+        cohort: The model's, see `grouping.linkage`.
+    """
+    faces = [face for face, name in enumerate(person) if name]
+    names, number = np.unique([person[face] for face in faces], return_inverse=True)
+    on_photos = ({person[face] for face in of} - {""} for of in collection.faces_of.values())
+    together = {pair for people in on_photos for pair in combinations(sorted(people), 2)}
+    means = GroupMeans.of(collection.embeddings[faces], number, cohort)
+    nearest = means.nearest(most, SUGGESTED + len(together))
+    found = [SimilarPeople(str(names[a]), str(names[b]), height) for height, a, b in nearest]
+    return tuple(pair for pair in found if (pair.one, pair.other) not in together)[:SUGGESTED]
