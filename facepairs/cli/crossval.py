@@ -24,7 +24,7 @@ def crossval(
     model: Model = None,
     config: Config = None,
     fold: Annotated[
-        list[int] | None, Option(help="Number of a fold, from 1; may be repeated. [default: all]")
+        list[int] | None, Option(help="Number of a fold, from 1; repeatable. [default: all]")
     ] = None,
     resume: Annotated[
         bool, Option("--resume", help="Continue the run in --out; finished folds stay.")
@@ -33,9 +33,10 @@ def crossval(
 ) -> None:
     """Measure the training of a model by LFW's View 2.
 
-    Ten times, train on nine sets of people and test on the tenth. Thresholds come from people of
-    the nine sets that were not trained on. Use it for reporting only; choose models and settings on
+    Trains ten times on nine sets of people and tests on the tenth. Thresholds come from people of
+    the nine sets who were not trained on. Use it for reporting only; choose models and settings on
     View 1. Ctrl-C saves, and --resume continues. `evaluate` compares the folders of several runs.
+    Requires the train extra: pip install 'facepairs[train]'
     """
     from facepairs.config import from_table, read_table
     from facepairs.evaluation.report.table import text_of

@@ -1,4 +1,4 @@
-"""`facepairs demo`: the whole workflow on faces of people who do not exist."""
+"""`facepairs demo`: the whole workflow on faces of invented people."""
 
 import csv
 import subprocess
@@ -53,13 +53,13 @@ def demo(
 ) -> None:
     """Show the whole workflow on drawn faces.
 
-    With --quick: writes three drawn faces and verifies them with the included model, in a second
-    and without any extra. Otherwise it needs facepairs[train], which brings TensorFlow.
-
     Draws people, compares input pipelines, trains on most of the people, measures the errors on
-    people that the model has never met, and verifies two of their pairs: those of median score, so
-    neither is chosen to please. Takes two to three minutes on two cores; started again, it goes on
-    where it was stopped. Prints every command before it runs.
+    the others, and verifies two of their pairs, those of median score. Prints every command before
+    it runs. Takes two to three minutes on two cores; run it again to continue after an
+    interruption. Requires the train extra: pip install 'facepairs[train]'
+
+    With --quick, writes three drawn faces and verifies them with the included model, in a second
+    and without any extra.
     """
     if quick:
         _show_verdicts(out)

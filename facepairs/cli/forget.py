@@ -9,8 +9,8 @@ EXAMPLE = "Example: facepairs forget"
 def forget(json: Json = False) -> None:
     """Delete what is remembered of photos.
 
-    All commands remember the places of faces, and embeddings, to be faster next time. Galleries,
-    scores and bundles stay.
+    Commands that read many photos remember the positions of faces, and embeddings, so that they are
+    faster next time. Galleries, scores and bundles stay.
     """
     from facepairs.photos.photo_cache import PhotoCache, cache_file
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from facepairs.gallery.identification import Identification
 
 app = App(
-    help="Enrol known people once, then ask who a photo shows.",
+    help="Enrol known people, and identify them in photos.",
     epilog="Example: facepairs gallery identify known.gallery photo.jpg",
     no_args_is_help=True,
 )
@@ -65,7 +65,7 @@ def _open(place: str, bundle: str, write: bool = False, encrypt: bool = False) -
 
 
 def _ask(confirm: bool = False) -> Callable[[], str]:
-    """Return what asks for a passphrase in a terminal; elsewhere there is none."""
+    """Return a function that asks for the passphrase in a terminal, and returns "" elsewhere."""
 
     def ask() -> str:
         if not sys.stdin.isatty():
@@ -87,37 +87,35 @@ def add(
         ),
     ],
     name: Annotated[
-        str | None, Option(help="Whom the photos show. [default: as their folders are called]")
+        str | None, Option(help="Name of the person. [default: the names of the folders]")
     ] = None,
     bundle: Bundle = "default",
     forget_after: Annotated[
-        float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
+        float | None, Option(metavar="DAYS", help="Forget these photos after this many days.")
     ] = None,
     any_quality: Annotated[
         bool,
-        Option(
-            "--any-quality", help="Also take photos that are dark, blurred, small or from a side."
-        ),
+        Option("--any-quality", help="Also take dark, blurred or small photos, and profiles."),
     ] = False,
     unnamed: Annotated[
         bool,
-        Option("--unnamed", help="Also take people whom group found and nobody has named."),
+        Option("--unnamed", help="Also take people whom group found and who have no name yet."),
     ] = False,
     encrypt: Annotated[
         bool, Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Enrol people; the gallery is made if it is missing.
+    """Enrol people; create the gallery if it is missing.
 
-    Several photos, in different light and on different days, make errors rarer. A photo that is
-    enrolled already is skipped, so an interrupted run goes on when it is started again. Of a folder
-    that group wrote, people without a name (person_0004) are left out; one who was enrolled without
-    a name gets that of the folder. Photos without a usable face are listed, and the exit code is
-    then 1.
+    Several photos, in different light and from different days, make errors rarer. Photos that are
+    already enrolled are skipped: run the same command again to continue after an interruption. In a
+    folder written by group, people without a name (person_0004) are left out; people who were
+    enrolled without a name get that of the renamed folder. Photos without a usable face are listed,
+    and the exit code is then 1.
     """
     if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
-        raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
+        raise typer.BadParameter("name the person, or give a folder", param_hint="--name")
     with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
         if name is None:
             enrolment = known.add_folder(photos[0], forget_after, any_quality, unnamed)
@@ -127,7 +125,7 @@ def add(
 
 
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
-    """Print what became of photos, and exit with 1 if some were refused."""
+    """Print the enrolled and refused photos, and exit with 1 if some were refused."""
     log_first([f"not enrolled: {one.error}" for one in enrolment.refused])
     people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
     rows = [
@@ -159,20 +157,22 @@ def identify(
     photo: Photo,
     max_fpir: Annotated[
         float | None,
-        Option(help="Share of strangers who may be taken for somebody.  [default: 0.01]"),
+        Option(help="Share of strangers who may be mistaken for known people.  [default: 0.01]"),
     ] = None,
     threshold: Threshold = None,
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:
-    """Say who of the gallery a photo shows, or: unknown. Of several faces, each has a row.
+    """Identify each face in a photo: a person of the gallery, or unknown.
 
     The threshold rises with the size of the gallery, because every photo in it is another chance
-    for a stranger to match. If the model's errors were measured on too few pairs for it, the
-    command refuses and says what they support. The rate holds for main faces, not for small and
-    blurred ones behind them. Exit codes: 0 somebody known, 1 unknown, 2 an error
-    such as no face, 3 no verdict: only faces of less than 24 pixels, or a model without known
-    errors. In JSON, `faces` lists all faces, with numbers from 1 for the most prominent.
+    for a stranger to match. The command refuses a rate for which the model's errors were measured
+    on too few pairs, and says which rates they support. The rate holds for main faces, not for
+    small and blurred ones in the background. In JSON, `faces` lists all faces, with numbers from 1
+    for the most prominent.
+
+    Exit codes: 0 a known person, 1 unknown, 2 an error such as no face, 3 no verdict (only faces of
+    less than 24 pixels, or a model without known errors).
     """
     with _open(gallery, bundle) as known:
         found = known.identify_faces(photo, max_fpir, threshold)
@@ -200,7 +200,7 @@ def _warn_of_faces(path: str, found: "list[Identification]") -> None:
 
 
 def _faces_json(found: "list[Identification]") -> dict[str, Any]:
-    """Return a list of faces, and what is the same for all of them."""
+    """Return the list of faces, and the values that all of them share."""
     shared: dict[str, Any] = {}
     faces = []
     for one in found:
@@ -241,10 +241,10 @@ def _print_faces(found: "list[Identification]") -> None:
 
 @app.command("list", epilog="Example: facepairs gallery list known.gallery")
 def list_people(gallery: Place, json: Json = False) -> None:
-    """List everybody in the gallery: photos, date, and when they are forgotten.
+    """List the people of a gallery with their photos and dates.
 
-    Checks that a file is sound, and that nobody else may read it: exit code 1 if something is
-    wrong, 2 if it cannot be opened.
+    Also checks the file for damage, and that other users cannot read it: exit code 1 for a problem,
+    2 if it cannot be opened.
     """
     from facepairs.gallery.gallery import Gallery
 
@@ -276,7 +276,7 @@ def rename(
     to: Annotated[str, Argument(metavar="NEW", help="The new name.")],
     json: Json = False,
 ) -> None:
-    """Give a person another name; somebody who has it already gets the photos, too."""
+    """Rename a person, or merge them into the person who has the new name."""
     from facepairs.gallery.gallery import Gallery
 
     with Gallery(gallery, write=True, passphrase=_ask(), create=False) as known:
@@ -288,7 +288,7 @@ def rename(
 
 @app.command(epilog="Example: facepairs gallery remove known.gallery Ann")
 def remove(gallery: Place, name: Name, json: Json = False) -> None:
-    """Remove a person: name, embeddings and hashes, which are overwritten in the file.
+    """Remove a person: name, embeddings and hashes are overwritten in the file.
 
     A database deletes them, and overwrites them when it needs the space.
     """
