@@ -23,7 +23,7 @@ from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import batches
 from facepairs.support.places import is_leftover
-from facepairs.training.inputs.pair_cache import build_training_cache, cache_plan
+from facepairs.training.inputs.pair_cache import cache_plan
 from facepairs.training.inputs.people import choose_usable
 
 
@@ -75,8 +75,6 @@ def build_cache_at(
     """
     ordered_map = choose_map(runner, beam_options)
     faces, folder = paths.parse_place(data), paths.parse_place(out)
-    if runner is None and isinstance(faces, Path) and isinstance(folder, Path):
-        return build_training_cache(faces, folder, config, pairs, encoding)
     with remote_errors(faces, folder):
         _check_request(faces, folder, pairs)
         index = index_place(faces)

@@ -7,7 +7,6 @@ in an object store that is not one step.
 
 import errno
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,13 +18,11 @@ from typing import IO, Any
 
 from facepairs.errors import BadConfig, BadData, FacepairsError
 from facepairs.support.parallel import thread_map
-from facepairs.support.places import refuse_url
+from facepairs.support.places import is_remote, refuse_url
 
 INSTALL = "pip install 'facepairs[beam]'"
 EXTRAS = "gs:// needs apache-beam[gcp], s3:// apache-beam[aws], hdfs:// apache-beam[hadoop]"
 THREADS = 16  # for file systems that list one folder per call
-WEB = ("http", "https", "ftp", "file")  # Beam reads some, but cannot list a folder there
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,7 @@ def parse_place(text: str) -> Place:
         BadConfig: Apache Beam, or its extra for this scheme, is not installed.
         BadData: It is a web address.
     """
-    scheme = _SCHEME.match(text)
-    if not scheme or scheme[1].lower() in WEB:
+    if not is_remote(text):
         refuse_url(text)
         return Path(text)
     path = BeamPath(text.rstrip("/"))

@@ -1,5 +1,6 @@
 """`facepairs cache build`."""
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -16,6 +17,7 @@ from facepairs.cli.shared.options import (
     Seed,
     SkipBad,
     path,
+    uses_beam,
 )
 from facepairs.cli.shared.output import print_result
 from facepairs.support import console
@@ -60,18 +62,15 @@ def build(
     """
     require_extra("train", "facepairs cache build")
     with console.waiting("starting TensorFlow"):
-        from facepairs.beam.build_cache import build_cache_at
-        from facepairs.training.inputs.pair_cache import cache_config
+        from facepairs.training.inputs.pair_cache import build_training_cache, cache_config
 
-    manifest = build_cache_at(
-        data,
-        out,
-        cache_config(config, align=align, seed=seed, skip_bad=skip_bad),
-        pair_count,
-        encoding,
-        runner=runner,
-        beam_options=beam or [],
-    )
+    settings = cache_config(config, align=align, seed=seed, skip_bad=skip_bad)
+    if uses_beam(runner, beam, data, out):
+        from facepairs.beam.build_cache import build_cache_at
+
+        manifest = build_cache_at(data, out, settings, pair_count, encoding, runner, beam or [])
+    else:
+        manifest = build_training_cache(Path(data), Path(out), settings, pair_count, encoding)
     size = manifest.total_bytes
     rows = [
         ("written", out),

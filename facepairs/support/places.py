@@ -17,6 +17,8 @@ LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
 # Leftovers that may be deleted: none is a user's own file.
 SHOWN_HERE = {".ds_store", "thumbs.db", "desktop.ini", "@eadir", "@__thumb"}
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
+_REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+WEB = ("http", "https", "ftp", "file")  # no storage that a pass over photos can list
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 
 
@@ -138,6 +140,12 @@ def is_free(out: Path) -> bool:
     if not out.exists():
         return not out.is_symlink()  # a broken or circular link cannot be replaced
     return out.is_dir() and not any(out.iterdir())
+
+
+def is_remote(place: str) -> bool:
+    """Return whether a place is a URI of remote storage, such as `gs://bucket/photos`."""
+    scheme = _REMOTE.match(place)
+    return scheme is not None and scheme[1].lower() not in WEB
 
 
 def refuse_url(place: Path | str) -> None:

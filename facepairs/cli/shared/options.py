@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args
 from typer import Argument, Option
 
 from facepairs import choices, recipes
+from facepairs.support.places import is_remote, refuse_url
 from facepairs.support.words import command_line
 
 
@@ -91,6 +92,18 @@ BeamOptions = Annotated[
         show_default=False,
     ),
 ]
+
+
+def uses_beam(runner: str | None, options: list[str] | None, *places: str | None) -> bool:
+    """Return whether a runner, Beam's options or a remote place ask for Beam.
+
+    Raises:
+        BadData: A place is a web address.
+    """
+    for place in places:
+        if place is not None and not is_remote(place):
+            refuse_url(place)
+    return bool(runner or options or any(place and is_remote(place) for place in places))
 
 
 def typed_command() -> str:
