@@ -13,6 +13,7 @@ Nothing in a bundle is ever executed or unpickled, and no file outside the folde
 """
 
 import hashlib
+import io
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.cohort import COHORT, parse_rows
 from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
     DIGEST,
@@ -44,8 +44,12 @@ from facepairs.support.places import refuse_url
 NETWORK = "network.onnx"
 MODEL = "model.keras"
 CARD = "MODEL_CARD.md"
+COHORT = "cohort.npy"
+MAX_DIMENSIONS = 4096
 DEFAULT = "default"  # a folder of that name is given as ./default, or as a Path
 FOLDER = Path(__file__).parents[1] / "default_model"  # package data: pip unpacks it as a folder
+
+Floats = npt.NDArray[np.float32]
 
 
 def bundle_folder(path: Path | str | None) -> Path:
@@ -136,7 +140,7 @@ class Bundle:
         return self.read(self.manifest.network.file)
 
     @cached_property
-    def cohort(self) -> npt.NDArray[np.float32] | None:
+    def cohort(self) -> Floats | None:
         """The cohort of the network's embeddings, float32[K, D]; None without one.
 
         Raises:
@@ -168,3 +172,27 @@ class Bundle:
         if MEASURED not in self.manifest.files:
             return Measured()
         return parse_measured(self.read(MEASURED), self.folder / MEASURED)
+
+
+def npy_bytes(rows: Floats) -> bytes:
+    """Return the content of an .npy file of float32."""
+    content = io.BytesIO()
+    np.save(content, rows.astype("<f4"), allow_pickle=False)
+    return content.getvalue()
+
+
+def parse_rows(content: bytes, path: Path) -> Floats:
+    """Read the content of an .npy file of float32[N, D]; nothing in it is executed.
+
+    Raises:
+        BadBundle: It is damaged.
+    """
+    try:
+        rows: Floats = np.load(io.BytesIO(content), allow_pickle=False)
+        if rows.dtype != np.float32 or rows.ndim != 2 or not rows.size:
+            raise ValueError(f"it holds {rows.dtype} {list(rows.shape)}")
+        if rows.shape[1] > MAX_DIMENSIONS or not np.isfinite(rows).all():
+            raise ValueError("its numbers cannot be used")
+    except (ValueError, EOFError, OSError) as error:
+        raise BadBundle(f"{path}: damaged ({error}); copy the bundle again") from None
+    return rows

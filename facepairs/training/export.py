@@ -23,7 +23,7 @@ import tomli_w
 from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.manifest import IDENTITIES, Alignment
 from facepairs.bundles.measured import MEASURED, Calibration, operating_point
-from facepairs.bundles.session import OnnxSession
+from facepairs.bundles.scorer import OnnxSession
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json

@@ -28,8 +28,7 @@ from dlib_weights import dlib_weights
 from eight_bits import to_eight_bits
 from PIL import Image
 
-from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
-from facepairs.bundles.cohort import COHORT, npy_bytes
+from facepairs.bundles.bundle import COHORT, FOLDER, MODEL, NETWORK, Bundle, npy_bytes
 from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.measured import Calibration, Measured

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from facepairs.bundles.cohort import npy_bytes, parse_rows
+from facepairs.bundles.bundle import npy_bytes, parse_rows
 from facepairs.errors import BadBundle
 
 numbers = st.floats(-4, 4, width=32)

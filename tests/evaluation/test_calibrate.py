@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny.bundles import error_table, tiny_bundle
 
-from facepairs.bundles.bundle import MODEL, NETWORK
-from facepairs.bundles.cohort import COHORT, npy_bytes
+from facepairs.bundles.bundle import COHORT, MODEL, NETWORK, npy_bytes
 from facepairs.bundles.identities import Identities, identity_hash
 from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.measured import operating_point

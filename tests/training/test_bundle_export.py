@@ -9,8 +9,7 @@ from drawn.scenes import drawn_faces
 from processes.command_line import facepairs, in_process
 from tiny.bundles import AMONG_LOOKALIKES, NETWORK, error_table, tiny_bundle
 
-from facepairs.bundles.bundle import MODEL
-from facepairs.bundles.cohort import COHORT, npy_bytes
+from facepairs.bundles.bundle import COHORT, MODEL, npy_bytes
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.rates import GroupErrors
