@@ -15,8 +15,9 @@ from facepairs.choices import Encoding
 from facepairs.config import Settings
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
-from facepairs.photos.inspection import BATCH, InspectPhotos, PhotoTable, collect
 from facepairs.photos.photo_cache import photo_cache
+from facepairs.photos.photo_table import BATCH, PhotoTable, collect
+from facepairs.photos.reader import PhotoReader
 from facepairs.pipeline.records.build import ShardPlan, check_count, check_request, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
 from facepairs.support.atomic import atomic_folder, is_temporary
@@ -80,10 +81,9 @@ def build_cache_at(
         index = index_place(faces)
         read = BeamPath(str(faces)).read_file
         known = photo_cache() if runner is None else None  # nothing stays on other machines
-        inspect = InspectPhotos(config.align == "landmarks", known, read)
-        inspected = ordered_map(inspect, batches(index.names(), BATCH))
-        records = collect(inspected, len(index))
-        table = PhotoTable.of(records, len(index), config.align)
+        reader = PhotoReader(config.align == "landmarks", cache=known, open=read)
+        inspected = ordered_map(reader.records, batches(index.names(), BATCH))
+        table = PhotoTable.of(list(collect(inspected, len(index))), config.align)
         index, table = choose_usable(index, table, config.skip_bad)
         plan = cache_plan(index, table, config, pairs, encoding)
         with _replaced(folder) as cache:

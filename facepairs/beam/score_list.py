@@ -9,7 +9,7 @@ from facepairs.beam.runner import choose_map
 from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.verification.photos import PhotoFolder
+from facepairs.photos.reader import PhotoFolder
 from facepairs.verification.score_list import PairsReport, local_photos, score_list
 from facepairs.verification.verifier import Verifier
 

@@ -19,7 +19,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.photos.crop import CropPlan, CropSpec
-from facepairs.photos.inspection import inspect_photos
+from facepairs.photos.photo_table import inspect_photos
 from facepairs.support.words import command_line
 
 SEED = 0

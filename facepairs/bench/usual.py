@@ -63,7 +63,7 @@ def limit(job: Job) -> Iterator[Batch]:
     Raises:
         Skip: If an image is not a plain JPEG.
     """
-    if not job.plan.plain.all():
+    if not job.plan.tf_decodable.all():
         raise Skip("needs plain JPEGs only")
     cropper, images = Cropper(job.unaligned), job.image_order.ravel()
     decoders = cropper.place(images).decoder

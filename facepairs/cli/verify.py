@@ -1,6 +1,5 @@
 """`facepairs verify`: do two photos show the same person?"""
 
-import filecmp
 from pathlib import Path
 from typing import Annotated
 
@@ -54,23 +53,19 @@ def verify(
     Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
     3 no verdict (a face of less than 24 pixels, or a model without a threshold).
     """
-    from facepairs.bundles.measured import check_prior
-    from facepairs.photos.align import chosen_face
     from facepairs.verification.verdict import verdict_rows
     from facepairs.verification.verifier import Verifier
 
     photos = Path(left), Path(right)
     if len(face or ()) > 2:
         raise typer.BadParameter("give at most two numbers, for A and B", param_hint="--face")
-    check_prior(prior)
     verifier = Verifier.load(bundle)
-    point = verifier.operating_point(threshold, max_fmr)
-    faces = [verifier.detect(photo, every=bool(face)) for photo in photos]
     first, second = [*(face or ()), 1, 1][:2]
-    a = chosen_face(faces[0], first, left, "face")
-    b = chosen_face(faces[1], second, right, "face")
-    verdict = verifier.verify_faces(a, b, point, prior)
-    if filecmp.cmp(*photos, shallow=False):
+    verdict = verifier.verify(*photos, threshold, max_fmr, prior, (first, second))
+    a, b = verdict.left, verdict.right
+    assert a is not None
+    assert b is not None
+    if a.digest == b.digest:
         log(f"warning: {left} and {right} are copies of one file, so a match says nothing")
     warn_of_known(verifier, bundle, photos)
     for photo, one, option in ((photos[0], a, "--face 2"), (photos[1], b, "--face 1 --face 2")):

@@ -32,11 +32,11 @@ from facepairs.evaluation.pair_scores import (
     score_pairs,
 )
 from facepairs.evaluation.sources import describe_unknown_training
+from facepairs.photos.subject_faces import MOST_PROMINENT
 from facepairs.support import console
 from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
-from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, subject_faces
 
 PAIRS = 6_000
 SCHEMA = 3
@@ -140,19 +140,16 @@ def calibrate(
     if relatives is not None:
         relatives.check_names(index.people)
     chosen = _choose_pairs(model, index)
-    errors: dict[int, str] = {}
-    faces = FittingFaces()
-    if model.aligned:
-        faces = fitting_faces(index, count_faces(index, chosen.images()))
-    scored = score_pairs(Verifier(model), index, chosen, errors, faces)
-    refuse_unusable(errors, skip_bad)
-    if errors:
-        console.log(f"unusable photos left out: {describe_unusable(errors)}")
+    faces = subject_faces(index, chosen.images().tolist()) if model.aligned else MOST_PROMINENT
+    scored = score_pairs(Verifier(model), index, chosen, faces)
+    refuse_unusable(scored.failures, skip_bad)
+    if scored.failures:
+        console.log(f"unusable photos left out: {describe_unusable(scored.failures)}")
         _check_enough(index, scored.pairs)
-    if faces.chosen:
+    if faces.numbers:
         console.log(faces.describe())
     scored = replace(scored, families=relatives)
-    return _calibrate(model, scored, out, len(errors))
+    return _calibrate(model, scored, out, len(scored.failures))
 
 
 def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:

@@ -23,11 +23,11 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.grouping.linkage import GroupMeans, average_linkage
 from facepairs.photos.photo import read_below
-from facepairs.photos.photo_record import PhotoRecord, face_problem
+from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.subject_faces import SubjectFaces
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
-from facepairs.verification.fitting_faces import FittingFaces, fitting_faces
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, subject_faces
 
 Embedding = npt.NDArray[np.float32]
 MIN_PHOTOS = 3  # in a folder: of two photos that differ, neither is the wrong one
@@ -57,23 +57,24 @@ def check_dataset(root: Path) -> DatasetReport:
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
         named = ((name, name) for name in index.names())
         for seen in thread_map(reader.read, batches(named, BATCH_CROPS)):
-            for one in seen:
-                records.append(one.to_record())
-                embeddings.append(one.embedding)
+            for sample in seen:
+                records.append(sample.to_record())
+                embeddings.append(sample.embedding)
             progress(len(records), len(index))
     problems = {
-        image: problem for image, record in enumerate(records) if (problem := _problem_of(record))
+        image: problem
+        for image, record in enumerate(records)
+        if (problem := record.why_unusable(aligned=True))
     }
-    shown = np.array([len(record.found) if record.face else 0 for record in records])
-    faces = fitting_faces(index, shown)
-    for image in faces.chosen:
-        (embeddings[image],) = verifier.embed([faces.source(index, image)])
+    faces = subject_faces(index, range(len(index)), dict(enumerate(records)))
+    for image in faces.numbers:
+        (embeddings[image],) = verifier.embed([faces.face_of(index, image)])
     findings = [make_finding(reason, [path]) for path, reason in index.skipped]
     for image, (kind, reason) in problems.items():
         name = index.name(image)
         findings.append(Finding("error", kind, (name,), f"{name}: {reason}."))
     findings += _duplicates(index, records, faces)
-    findings += _face_findings(index, shown, faces)
+    findings += _face_findings(index, records, faces)
     findings += _likeness(index, verifier, embeddings)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
@@ -83,11 +84,6 @@ def check_dataset(root: Path) -> DatasetReport:
         tuple(findings),
         tuple(problems),
     )
-
-
-def _problem_of(record: PhotoRecord) -> tuple[str, str] | None:
-    """Return the kind of problem of a photo that cannot be used, and the problem in words."""
-    return (record.problem, record.reason) if record.problem else face_problem(record.found)
 
 
 def _count(index: FaceIndex, records: Sequence[PhotoRecord]) -> Counts:
@@ -109,7 +105,7 @@ def _count(index: FaceIndex, records: Sequence[PhotoRecord]) -> Counts:
 
 
 def _duplicates(
-    index: FaceIndex, records: Sequence[PhotoRecord], faces: FittingFaces
+    index: FaceIndex, records: Sequence[PhotoRecord], faces: SubjectFaces
 ) -> Iterator[Finding]:
     """Yield groups of images with the same bytes; links to one photo count as such."""
     by_digest: defaultdict[bytes, list[int]] = defaultdict(list)
@@ -119,7 +115,7 @@ def _duplicates(
     for images in by_digest.values():
         if len(images) == 1:
             continue
-        face_of = {(faces.chosen.get(i, 1), index.people[int(index.person_of[i])]) for i in images}
+        face_of = {(faces.numbers.get(i, 1), index.people[int(index.person_of[i])]) for i in images}
         people = sorted({person for _, person in face_of})
         if len(people) == 1:
             kind = "duplicate"
@@ -131,14 +127,18 @@ def _duplicates(
 
 
 def _face_findings(
-    index: FaceIndex, shown: npt.NDArray[np.int64], faces: FittingFaces
+    index: FaceIndex, records: Sequence[PhotoRecord], faces: SubjectFaces
 ) -> Iterator[Finding]:
     """Yield which face is used of photos that show several."""
-    chosen = {*faces.chosen, *faces.unclear}
-    several = [image for image in np.flatnonzero(shown > 1).tolist() if image not in chosen]
+    told = {*faces.numbers, *faces.unclear}
+    several = [
+        image
+        for image, record in enumerate(records)
+        if image not in told and len(record.faces or ()) > 1 and record.usable
+    ]
     found = {
         "several_faces": several,
-        "other_face": sorted(faces.chosen),
+        "other_face": sorted(faces.numbers),
         "unclear_face": faces.unclear,
     }
     for kind, images in found.items():

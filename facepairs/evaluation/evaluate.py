@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from facepairs.bundles.loading import open_model
 from facepairs.bundles.model import Model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
@@ -23,10 +21,10 @@ from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import ScoreSource, find_sources, known_in_selection
 from facepairs.evaluation.summary import SCHEMA, Summary
+from facepairs.photos.subject_faces import MOST_PROMINENT
 from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
-from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, subject_faces
 
 if TYPE_CHECKING:
     from facepairs.evaluation.report.figures import Figure
@@ -208,24 +206,24 @@ def _measure_models(
     """
     index, pairs = chosen.index, chosen.pairs
     known = {one: known_in_selection(model, one.path, chosen) for one, model in models.items()}
-    faces = FittingFaces()
+    faces = MOST_PROMINENT
     if chosen.protocol == "heldout" and any(model.aligned for model in models.values()):
-        images = np.arange(len(index)) if identification else pairs.images()
-        faces = fitting_faces(index, count_faces(index, images))
-    used = {source: faces if model.aligned else FittingFaces() for source, model in models.items()}
-    errors: dict[int, str] = {}
+        images = range(len(index)) if identification else pairs.images().tolist()
+        faces = subject_faces(index, images)
+    used = {source: faces if model.aligned else MOST_PROMINENT for source, model in models.items()}
     scored = {
-        source: score_pairs(Verifier(model), index, pairs, errors, used[source])
+        source: score_pairs(Verifier(model), index, pairs, used[source])
         for source, model in models.items()
     }
-    refuse_unusable(errors, skip_bad)
-    pairs_left_out = int((~pairs.show_none_of(errors)).sum())
+    failures = {image: error for one in scored.values() for image, error in one.failures.items()}
+    refuse_unusable(failures, skip_bad)
+    pairs_left_out = int((~pairs.show_none_of(failures)).sum())
     left_out = []
     if chosen.missing_pairs:
         left_out.append(f"left out: {counted(chosen.missing_pairs, 'pair')} of missing photos")
-    if errors:
-        pairs_shown = counted(pairs_left_out, "pair")
-        left_out.append(f"left out: {pairs_shown} of unusable photos: {describe_unusable(errors)}")
+    if failures:
+        pairs_shown, why = counted(pairs_left_out, "pair"), describe_unusable(failures)
+        left_out.append(f"left out: {pairs_shown} of unusable photos: {why}")
     measured = {}
     for source, model in models.items():
         known_pairs, warnings = known[source]
@@ -236,15 +234,15 @@ def _measure_models(
             source,
             model,
             chosen,
-            replace(scored[source].without_photos(errors).table(), families=families),
+            replace(scored[source].without_photos(failures).table(), families=families),
             groups,
             pairs_with_known_people=known_pairs,
-            photos_left_out=len(errors),
+            photos_left_out=len(failures),
             pairs_left_out=pairs_left_out,
-            other_faces=len(used[source].chosen),
+            other_faces=len(used[source].numbers),
             identification=identified,
         )
-        by_name = {index.name(image): face for image, face in used[source].chosen.items()}
+        by_name = {index.name(image): face for image, face in used[source].numbers.items()}
         measured[source] = replace(
             one, warnings=[*warnings, *left_out, *one.warnings], faces=by_name
         )

@@ -33,8 +33,8 @@ from facepairs.evaluation.metrics.intervals import (
     spread_over_people,
 )
 from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
+from facepairs.photos.subject_faces import SubjectFaces
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.verifier import Verifier
 
 SEED = 0
@@ -136,7 +136,7 @@ class Probes(NamedTuple):
 
 
 def measure_identification(
-    model: Model, index: FaceIndex, faces: FittingFaces, skip_bad: bool
+    model: Model, index: FaceIndex, faces: SubjectFaces, skip_bad: bool
 ) -> IdentificationFigures:
     """Measure a model on the people whom it does not know.
 
@@ -153,11 +153,10 @@ def measure_identification(
     """
     model.check_embeds("identification compares them")
     images = np.flatnonzero(~model.origin.identities.knows(list(index.people))[index.person_of])
-    errors: dict[int, str] = {}
     verifier = Verifier(model)
-    rows = embed_images(verifier, index, images, errors, faces)
-    refuse_unusable(errors, skip_bad)
-    usable = ~np.isin(images, list(errors))
+    rows, failures = embed_images(verifier, index, images, faces)
+    refuse_unusable(failures, skip_bad)
+    usable = ~np.isin(images, list(failures))
     person = index.person_of[images[usable]].astype(np.int64)
     split = split_people(person)
     return identification_figures(model.profile, rows[usable], person, split, verifier.compare)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +19,16 @@ from facepairs.evaluation.error_rates import find_lookalikes
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import read_image_file
+from facepairs.photos.subject_faces import MOST_PROMINENT, SubjectFaces
 from facepairs.support import console
 from facepairs.support.words import counted
-from facepairs.verification.fitting_faces import FittingFaces
+from facepairs.verification.scoring import score_samples
 from facepairs.verification.verifier import Verifier
 
 CHUNK = 4096  # pairs compared at a time
 IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .001
-MOST_PROMINENT = FittingFaces()
 MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 
 
@@ -56,6 +57,7 @@ class ScoredPairs:
         alike: bool[N], strangers who look alike; None where that is not known.
         heap: The embeddings that grouping is measured with; None for a network that has none.
         families: The people's families; None where everybody is unrelated.
+        failures: What is wrong with photos that cannot be used, by number.
     """
 
     index: FaceIndex
@@ -64,6 +66,7 @@ class ScoredPairs:
     alike: Bools | None
     heap: FaceHeap | None = None
     families: PeopleGroups | None = None
+    failures: Mapping[int, BadImage] = field(default_factory=dict)
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
@@ -109,11 +112,7 @@ class ScoredPairs:
 
 
 def score_pairs(
-    verifier: Verifier,
-    index: FaceIndex,
-    pairs: PairList,
-    errors: dict[int, str] | None = None,
-    faces: FittingFaces = MOST_PROMINENT,
+    verifier: Verifier, index: FaceIndex, pairs: PairList, faces: SubjectFaces = MOST_PROMINENT
 ) -> ScoredPairs:
     """Score pairs; with an embedding network, also tell who look alike.
 
@@ -121,61 +120,65 @@ def score_pairs(
         verifier: The verifier that scores them.
         index: The photos.
         pairs: The pairs.
-        errors: Is filled with what is wrong with images, by number; their pairs are left out.
         faces: Which face of each photo is used.
-
-    Raises:
-        BadImage: An image cannot be used, and `errors` is None.
     """
-    if verifier.model.network.kind == "pair":
-        photos = [faces.source(index, image) for image in range(len(index))]
-        score = verifier.score_images(photos, pairs.left, pairs.right, errors=errors)
-        usable: Bools = np.asarray(np.isfinite(score))
-        return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
     images, person = pairs.images(), index.person_of.astype(np.int64)
-    rows = embed_images(verifier, index, images, errors, faces)
+    if verifier.model.network.kind == "pair":
+        samples = read_images(verifier, index, images, faces)
+        found = dict(zip(images.tolist(), samples, strict=True))
+        failures = {image: sample.error for image, sample in found.items() if sample.error}
+        pairs = pairs.where(pairs.show_none_of(failures))
+        score = score_samples(verifier.scorer, found, pairs.left, pairs.right)
+        return ScoredPairs(index, pairs, score.astype(np.float64), None, failures=failures)
+    rows, failures = embed_images(verifier, index, images, faces)
     embeddings = np.full((len(index), rows.shape[1]), np.nan, np.float32)
     embeddings[images] = rows
-    known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
-    pairs = pairs.where(known[pairs.left] & known[pairs.right])
+    pairs = pairs.where(pairs.show_none_of(failures))
     parts = [
         verifier.compare(embeddings[chunk.left], embeddings[chunk.right])
         for chunk in (pairs.where(slice(at, at + CHUNK)) for at in range(0, len(pairs), CHUNK))
     ]
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
     alike = find_lookalikes(embeddings, person, pairs)
+    known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
     heap = FaceHeap(embeddings[known], person[known], verifier.model.cohort)
-    return ScoredPairs(index, pairs, scores, alike, heap)
+    return ScoredPairs(index, pairs, scores, alike, heap, failures=failures)
 
 
 def embed_images(
     verifier: Verifier,
     index: FaceIndex,
     images: npt.NDArray[np.integer],
-    errors: dict[int, str] | None = None,
-    faces: FittingFaces = MOST_PROMINENT,
-) -> npt.NDArray[np.float32]:
+    faces: SubjectFaces = MOST_PROMINENT,
+) -> tuple[npt.NDArray[np.float32], dict[int, BadImage]]:
     """Embed photos of an index.
 
     Args:
         verifier: With an embedding network.
         index: The photos.
         images: int[M], their numbers.
-        errors: Is filled with what is wrong with photos, by number; their rows are NaN.
         faces: Which face of each photo is used.
 
     Returns:
-        float32[M, D] in the order of `images`.
-
-    Raises:
-        BadImage: A photo cannot be used, and `errors` is None.
+        float32[M, D] in the order of `images`, NaN for photos that cannot be used; and what is
+        wrong with those, by number.
     """
-    found: dict[int, str] | None = None if errors is None else {}
-    photos = [faces.source(index, int(image)) for image in images]
-    rows = verifier.embed(photos, errors=found)
-    if errors is not None and found:
-        errors.update({int(images[position]): error for position, error in found.items()})
-    return rows
+    samples = read_images(verifier, index, images, faces)
+    rows = np.full((len(images), verifier.scorer.width), np.nan, np.float32)
+    failures: dict[int, BadImage] = {}
+    for place, sample in enumerate(samples):
+        if sample.error:
+            failures[int(images[place])] = sample.error
+        elif sample.embedding is not None:
+            rows[place] = sample.embedding
+    return rows, failures
+
+
+def read_images(
+    verifier: Verifier, index: FaceIndex, images: npt.NDArray[np.integer], faces: SubjectFaces
+) -> list[FaceSample]:
+    """Return the face of each of some photos of an index; arguments as for `embed_images`."""
+    return verifier.read([faces.face_of(index, image) for image in images.tolist()])
 
 
 def add_impostors_for(
@@ -248,26 +251,26 @@ def _content(index: FaceIndex, image: int) -> str:
         return index.name(image)
 
 
-def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:
+def refuse_unusable(failures: Mapping[int, BadImage], skip_bad: bool) -> None:
     """Raise BadImage for the first photo that cannot be used, unless such photos are left out.
 
     Args:
-        errors: What is wrong with photos, by number.
+        failures: What is wrong with photos, by number.
         skip_bad: Whether they are left out.
     """
-    if errors and not skip_bad:
+    if failures and not skip_bad:
         raise BadImage(
-            f"{describe_unusable(errors)}; facepairs data check lists all such photos; replace "
+            f"{describe_unusable(failures)}; facepairs data check lists all such photos; replace "
             "them or leave them out",
             "skip_bad",
         )
 
 
-def describe_unusable(errors: Mapping[int, str]) -> str:
+def describe_unusable(failures: Mapping[int, BadImage]) -> str:
     """Describe the first photo that cannot be used, and count the others.
 
     Args:
-        errors: The error of each unusable photo, by number; at least one.
+        failures: The error of each unusable photo, by number; at least one.
     """
-    first, others = errors[min(errors)], len(errors) - 1
-    return f"{first} (and {counted(others, 'more photo')})" if others else first
+    first, others = failures[min(failures)], len(failures) - 1
+    return f"{first} (and {counted(others, 'more photo')})" if others else str(first)

@@ -1,19 +1,15 @@
-"""Enrol photos: hash them, find the face, judge its quality, embed it, and report the result."""
+"""Enrol photos: read them, judge the quality of the face, embed it, and report the result."""
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, NamedTuple
 
 import msgspec
 
-from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import BadImage
-from facepairs.photos.align import chosen_face, known_face
-from facepairs.photos.hints import Hint, face_hints
-from facepairs.photos.photo import content_of, open_photo, read_checked
-from facepairs.verification.photos import FaceInPhoto, PhotoReader, SeenPhoto
+from facepairs.photos.face_sample import FaceSample, choose_face
+from facepairs.photos.reader import PhotoReader
 from facepairs.verification.verifier import Verifier
 
 DEFAULT_FPIR = 0.01
@@ -52,11 +48,8 @@ class Enrolment:
         return dict(msgspec.to_builtins(self))
 
 
-class Photo(NamedTuple):
-    """A photo to enrol: the person, a name for messages, and the file or content.
-
-    `face` is the number of the face, from 1 for the most prominent.
-    """
+class SubmittedPhoto(NamedTuple):
+    """A photo to enrol: the person, a name for messages, the file or content, and which face."""
 
     person: str
     name: str
@@ -65,14 +58,18 @@ class Photo(NamedTuple):
 
 
 class ReadPhoto(NamedTuple):
-    """A photo after reading: with a problem, the person it is enrolled for, or an embedding."""
+    """A photo to enrol after it was read.
+
+    Attributes:
+        person: The person.
+        sample: The face with its embedding, or the error.
+        owner: The person who is enrolled with this photo already; it was then not searched.
+        put_off: It shows several faces, and none was chosen yet.
+    """
 
     person: str
-    photo: str
-    digest: bytes = b""
+    sample: FaceSample
     owner: str | None = None
-    vector: ScoreArray | None = None
-    problem: BadImage | None = None
     put_off: bool = False
 
 
@@ -92,55 +89,37 @@ class EnrolPhotos:
     any_quality: bool = False
     put_off: bool = False
 
-    def __call__(self, photos: Sequence[Photo]) -> list[ReadPhoto]:
+    def __call__(self, photos: Sequence[SubmittedPhoto]) -> list[ReadPhoto]:
         """Read each photo and embed its face."""
         # Reads the photo cache but stores nothing there: it would outlive the gallery's entry.
-        reader = self.verifier.reader(keep=False)
-        read, seen = zip(*(self._read(reader, photo) for photo in photos), strict=True)
-        embedded = reader.complete(seen)
-        return [
-            result._replace(vector=found.embedding)
-            for result, found in zip(read, embedded, strict=True)
-        ]
+        reader = self.verifier.reader(keep=False, all_hints=True)
+        read = [self._read(reader, photo) for photo in photos]
+        embedded = reader.embed([one.sample for one in read])
+        return [one._replace(sample=sample) for one, sample in zip(read, embedded, strict=True)]
 
-    def _read(self, reader: PhotoReader, photo: Photo) -> tuple[ReadPhoto, SeenPhoto]:
-        """Return the photo, and its face if it is to be embedded."""
-        person, name, source, _ = photo
-        result, nothing = ReadPhoto(person, name), SeenPhoto(name)
+    def _read(self, reader: PhotoReader, photo: SubmittedPhoto) -> ReadPhoto:
+        """Return a photo with its face, which is ready to be embedded."""
+        person, name, source, number = photo
         try:
-            data = read_checked(source, content_of, name)
-            digest = hashlib.sha256(data).digest()
-            result = result._replace(digest=digest, owner=self.owner(digest))
-            if result.owner is not None:
-                return result, nothing
-            seen, hints = self._see(reader, data, photo)
-            if self.put_off and seen.record and len(seen.record.found) > 1:
-                return result._replace(put_off=True), nothing
-            poor = [hint.text for hint in hints if hint.kind in POOR]
+            file = reader.fetch(name, source)
+            owner = self.owner(file.digest)
+            if owner is not None:
+                return ReadPhoto(person, FaceSample(name, digest=file.digest), owner)
+            if number == 1:
+                (sample,) = reader.see(file)
+            else:
+                sample = choose_face(reader.detect(name, file.content), number)
+            if sample.error:
+                raise sample.error
+            if self.put_off and (sample.faces or 0) > 1:
+                return ReadPhoto(person, replace(sample, crop=None, embedding=None), put_off=True)
+            poor = [hint.text for hint in sample.hints if hint.kind in POOR]
             if poor and not self.any_quality:
                 advice = "use a better photo, or take any quality (--any-quality, any_quality)"
                 raise BadImage(f"{name}: {'; '.join(poor)}; {advice}")
         except BadImage as error:
-            return result._replace(problem=error.kept()), nothing
-        return result, seen
-
-    def _see(
-        self, reader: PhotoReader, data: bytes, photo: Photo
-    ) -> tuple[SeenPhoto, tuple[Hint, ...]]:
-        """Return the face of a photo, and its hints."""
-        name = photo.name
-        if photo.face != 1:
-            face = chosen_face(self.verifier.detect(data, name), photo.face, name, "face")
-            return SeenPhoto(name, crop=face.crop), face.hints
-        other = photo.source.face if isinstance(photo.source, FaceInPhoto) else 1
-        (seen,) = reader.see_content(name, data, isinstance(photo.source, os.PathLike), other)
-        if seen.error:
-            raise seen.error
-        assert seen.record
-        if other > 1:
-            hints = face_hints(open_photo(data, name), known_face(seen.record, other, name))
-            return seen, hints
-        return seen, seen.record.hints
+            return ReadPhoto(person, FaceSample(name, error.kept()))
+        return ReadPhoto(person, sample)
 
 
 def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
@@ -148,9 +127,10 @@ def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
     if owner == photo.person:
         enrolment.known += 1
         return
+    name = photo.sample.name
     error = (
-        f"{photo.photo}: this very photo is enrolled as {owner}; if that is another name of this "
+        f"{name}: this very photo is enrolled as {owner}; if that is another name of this "
         f"person, rename them (gallery rename); if it does not show {owner}, remove {owner} and "
         "enrol their other photos again"
     )
-    enrolment.refused.append(Refused(photo.person, photo.photo, error))
+    enrolment.refused.append(Refused(photo.person, name, error))

@@ -19,23 +19,24 @@ from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
     Enrolment,
     EnrolPhotos,
-    Photo,
     ReadPhoto,
     Refused,
+    SubmittedPhoto,
     note_known,
 )
 from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
-from facepairs.gallery.stores.base import NewPhoto, Person, now_s
+from facepairs.gallery.stores.base import NewFace, Person, now_s
 from facepairs.gallery.vectors import Vectors
-from facepairs.photos.align import AlignedFace, chosen_face
+from facepairs.photos.face_sample import FaceSample, stack_crops
 from facepairs.photos.photo import ImageSource
+from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.subject_faces import MOST_OTHERS
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
-from facepairs.verification.fitting_faces import fitting_faces
-from facepairs.verification.verifier import Verifier, is_one_image
+from facepairs.verification.verifier import Verifier, is_one_image, subject_faces
 
 LONGEST_DAYS = 1e6
 
@@ -166,12 +167,14 @@ class Gallery:
         if is_one_image(photos):
             raise BadConfig("photos is a single photo; give a list of photos")
         named = [
-            Photo(name, str(photo), Path(photo), face)
+            SubmittedPhoto(name, str(photo), Path(photo), face)
             if isinstance(photo, str | os.PathLike)
-            else Photo(name, f"photo {number}", photo, face)
+            else SubmittedPhoto(name, f"photo {number}", photo, face)
             for number, photo in enumerate(photos, 1)
         ]
-        return self._enrol(named, forget_after, any_quality, Enrolment())
+        enrolment = Enrolment()
+        self._enrol(named, forget_after, any_quality, enrolment)
+        return enrolment
 
     def add_folder(
         self,
@@ -204,39 +207,40 @@ class Gallery:
         index = FaceIndex.scan(folder)
         names = [clean_name(person) for person in index.people]
         photos = [
-            Photo(names[person], str(path), path)
+            SubmittedPhoto(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
         left_out = {name for name in names if UNNAMED.fullmatch(name) and not unnamed}
-        enrolment, several = Enrolment(unnamed=len(left_out)), list[str]()
+        enrolment = Enrolment(unnamed=len(left_out))
         named = [photo for photo in photos if photo.person not in left_out]
-        self._enrol(named, forget_after, any_quality, enrolment, several, frozenset(names))
-        if several:
-            images = np.flatnonzero(np.isin([photo.name for photo in photos], several))
-            counts = np.ones(len(index), np.int64)
-            counts[images] = 2
-            faces = fitting_faces(index, counts, keep=False)
-            chosen = [photos[k]._replace(source=faces.source(index, k)) for k in images.tolist()]
-            self._enrol(chosen, forget_after, any_quality, enrolment)
+        known = self._enrol(named, forget_after, any_quality, enrolment, True, frozenset(names))
+        records = {k: known[one.name] for k, one in enumerate(photos) if one.name in known}
+        several = [image for image, record in records.items() if (record.face_count or 0) > 1]
+        images = [*several, *_others(index, several)]
+        faces = subject_faces(index, images, records, keep=False)
+        chosen = [photos[k]._replace(source=faces.face_of(index, k)) for k in several]
+        self._enrol(chosen, forget_after, any_quality, enrolment)
         return enrolment
 
     def _enrol(
         self,
-        photos: Sequence[Photo],
+        photos: Sequence[SubmittedPhoto],
         forget_after: float | None,
         any_quality: bool,
         enrolment: Enrolment,
-        several: list[str] | None = None,
+        put_off: bool = False,
         people: frozenset[str] | None = None,
-    ) -> Enrolment:
-        """Enrol photos; with `several`, put off and collect those with several faces.
+    ) -> dict[str, PhotoRecord]:
+        """Enrol photos, and return the records of those with usable faces by their names.
 
-        With `people`, the names in a folder, unnamed people whose folder is gone are renamed.
+        With `put_off`, those with several faces are not enrolled yet. With `people`, the names in a
+        folder, unnamed people whose folder is gone are renamed.
         """
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; use a number of days above 0")
         done, progress = 0, console.progress("enrolling photos")
-        read = EnrolPhotos(self.verifier, self.store.owner, any_quality, several is not None)
+        read = EnrolPhotos(self.verifier, self.store.owner, any_quality, put_off)
+        records: dict[str, PhotoRecord] = {}
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:
@@ -246,14 +250,14 @@ class Gallery:
                             self._take_name(photo, people, enrolment) for photo in photos_read
                         ]
                     self._put(photos_read, enrolment, forget_after)
-                if several is not None:
-                    several += [photo.photo for photo in batch if photo.put_off]
+                samples = (photo.sample for photo in batch)
+                records |= {sample.name: sample.record for sample in samples if sample.record}
                 done += len(batch)
                 progress(done, len(photos))
         finally:
             if forget_after is not None:
                 self._vectors = None  # what is in memory does not expire
-        return enrolment
+        return records
 
     def _take_name(
         self, photo: ReadPhoto, people: frozenset[str], enrolment: Enrolment
@@ -270,15 +274,17 @@ class Gallery:
     ) -> None:
         """Store a batch, and add it to the result."""
         new: list[ReadPhoto] = []
-        rows: list[NewPhoto] = []
+        rows: list[NewFace] = []
         for photo in batch:
-            if problem := photo.problem:
-                enrolment.refused.append(Refused(photo.person, photo.photo, str(problem)))
+            sample = photo.sample
+            if sample.error:
+                refused = Refused(photo.person, sample.name, str(sample.error))
+                enrolment.refused.append(refused)
             elif photo.owner is not None:
                 note_known(enrolment, photo, photo.owner)
-            elif photo.vector is not None:
+            elif sample.embedding is not None:
                 new.append(photo)
-                rows.append(NewPhoto(photo.person, photo.digest, photo.vector))
+                rows.append(NewFace(photo.person, sample.digest, sample.embedding))
         if not new:
             return
         self._set_model(len(rows[0].vector))
@@ -319,9 +325,8 @@ class Gallery:
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
 
-        faces = self.verifier.detect(photo, every=face != 1)
-        chosen = chosen_face(faces, face, "image", "face")
-        return self._identify([chosen], max_fpir, threshold, top)[0]
+        sample = self.verifier.detect_face(photo, face)
+        return self._identify([sample], max_fpir, threshold, top)[0]
 
     def identify_faces(
         self,
@@ -338,7 +343,7 @@ class Gallery:
 
     def _identify(
         self,
-        faces: list[AlignedFace],
+        faces: list[FaceSample],
         max_fpir: float | None,
         threshold: float | None,
         top: int,
@@ -356,7 +361,7 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.model.profile, max_fpir, len(vectors))
-        rows = verifier.scorer.embed(np.stack([face.crop for face in faces]))
+        rows = verifier.scorer.embed(stack_crops(faces))
         errors = verifier.model.profile.errors
         return [
             Identification(
@@ -427,3 +432,11 @@ class Gallery:
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors
+
+
+def _others(index: FaceIndex, several: list[int]) -> list[int]:
+    """Return a few other photos of the people in some photos, by which they are known."""
+    others, excluded = list[int](), set(several)
+    for person in np.unique(index.person_of[several]).tolist():
+        others += [k for k in index.images_of(person) if k not in excluded][:MOST_OTHERS]
+    return others

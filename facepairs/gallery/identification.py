@@ -10,7 +10,7 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.gallery.vectors import Vectors
-from facepairs.photos.align import AlignedFace
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support.words import counted
 from facepairs.verification.verdict import threshold_text
 
@@ -55,7 +55,7 @@ class Identification:
     people: int
     photos: int
     impostor_pairs: int | None
-    face: AlignedFace
+    face: FaceSample
 
     @property
     def known(self) -> bool | None:

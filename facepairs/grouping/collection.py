@@ -14,10 +14,10 @@ from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.grouping.clarity import doubts
 from facepairs.grouping.linkage import unit_rows
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import refuse_url
-from facepairs.verification.photos import SeenPhoto
 from facepairs.verification.verifier import Verifier
 
 NO_FACE = "no face"
@@ -139,9 +139,8 @@ def read_photos(root: Path, names: Sequence[str], verifier: Verifier) -> Collect
     """Find and embed all faces of some photos below a folder, as `read_collection` does."""
     reader = verifier.reader()
 
-    def read(names: list[str]) -> list[tuple[SeenPhoto, str]]:
-        seen = (reader.see(name, root / name, every=True) for name in names)
-        faces = reader.complete([face for faces in seen for face in faces])
+    def read(names: list[str]) -> list[tuple[FaceSample, str]]:
+        faces = reader.read([(name, root / name) for name in names], every=True)
         return list(zip(faces, doubts(reader, root, faces), strict=True))
 
     photos, copies = dict[str, str](), dict[str, str]()
@@ -161,14 +160,14 @@ def read_photos(root: Path, names: Sequence[str], verifier: Verifier) -> Collect
                 problems[one.name] = _problem(one)
                 continue
             left, top, side = one.box
-            faces.append(CollectionFace(one.name, sha256, (left, top, side), one.face, doubt))
+            faces.append(CollectionFace(one.name, sha256, (left, top, side), one.number, doubt))
             rows.append(one.embedding)
         progress(min(done * BATCH_CROPS, len(names)), len(names))
     embeddings = np.array(rows, np.float32).reshape(len(rows), verifier.scorer.width)
     return Collection(root, photos, tuple(faces), unit_rows(embeddings), problems, copies)
 
 
-def _problem(seen: SeenPhoto) -> str:
+def _problem(seen: FaceSample) -> str:
     """Return what is wrong with a photo, without its name."""
     return (
         NO_FACE

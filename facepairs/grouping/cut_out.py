@@ -7,7 +7,6 @@ from PIL import Image
 
 from facepairs.errors import BadImage
 from facepairs.grouping.collection import Box
-from facepairs.photos.align import box_of
 from facepairs.photos.decode import upright
 from facepairs.photos.detector import find_faces
 from facepairs.photos.photo import open_photo
@@ -75,6 +74,6 @@ def _shows_alone(picture: Image.Image, side_px: int) -> bool:
         return False
     if len(found) != 1:
         return False
-    left, top, side = box_of(found[0])
+    left, top, side = found[0].box
     offset = np.array([left, top]) + side / 2 - picture.width / 2
     return bool(np.abs(offset).max() <= NEAR * side_px)

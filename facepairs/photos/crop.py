@@ -38,7 +38,7 @@ class CropSpec:
         crop_px: Side of the square.
         points: Where an aligned face's five landmarks belong in the square, (x, y) in pixels: the
             eyes, the nose tip and the mouth corners. None: in the centre of the canonical frame of
-            `faces.frame`.
+            `frame`.
 
     Raises:
         ValueError: Not 1 <= crop_px <= frame_px <= 4096, or not five points in or near the square.
@@ -83,7 +83,7 @@ def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> C
 
     Args:
         source: A path, an encoded image as bytes or an open binary file (a format of
-            `images.formats`; the first frame of an animation), a Pillow image, or an array [H, W]
+            `formats`; the first frame of an animation), a Pillow image, or an array [H, W]
             or [H, W, 1, 3 or 4] of uint8, uint16 (the high byte is used) or floats in [0, 1].
         spec: Which square.
         name: What messages call the image.
@@ -145,7 +145,7 @@ class CropPlan:
     Attributes:
         spec: Side of the crop; without a map, which centre square it is.
         jpegs: int32[N, 3], of each JPEG that TensorFlow decodes as Pillow does (see
-            `images.decode.is_plain`): height and width of the upright photo, and how it is stored
+            `decode.is_tf_decodable`): height and width of the upright photo, and how it is stored
             by EXIF, 1 to 8. Zeros for all other images.
         to_crop: float64[N, 2, 3], the map from each full-size upright image to its crop: matrix and
             offset. None: the centre square of each image.
@@ -163,7 +163,7 @@ class CropPlan:
         return len(self.jpegs)
 
     @property
-    def plain(self) -> npt.NDArray[np.bool_]:
+    def tf_decodable(self) -> npt.NDArray[np.bool_]:
         """Whether TensorFlow decodes each image as Pillow does: bool[N]."""
         return self.jpegs[:, 0] > 0
 

@@ -148,12 +148,12 @@ def _shrink_jpeg(image: Image.Image, divisor: int) -> int:
     return round(stored / drafted[1][2]) if drafted else 1
 
 
-def is_plain(photo: Photo) -> bool:
+def is_tf_decodable(photo: Photo) -> bool:
     """Return whether TensorFlow decodes an image exactly as Pillow does, with little memory.
 
     That is a JPEG with Huffman coding, 1 or 3 components and an end marker, and not a large one of
-    several scans. It may be stored turned. Caches hold the answer: change `faces.photo_record.
-    FORMAT` with it.
+    several scans. It may be stored turned. Caches hold the answer: change
+    `photo_record.FORMAT` with it.
 
     Args:
         photo: What `open_photo` returned for a file or its bytes; it was decoded without an error.

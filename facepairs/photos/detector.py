@@ -86,6 +86,13 @@ class Face:
         return FACE_PX / self.to_frame.scale
 
     @property
+    def box(self) -> list[int]:
+        """The square around the face, from the brows to the chin: left, top and side in pixels."""
+        side = self.side_px
+        left, top = self.centre - side / 2
+        return [round(value) for value in (left, top, side)]
+
+    @property
     def roll_deg(self) -> float:
         """Rotation of the head in the image plane, clockwise; from -180 to 180."""
         return -self.to_frame.angle_deg

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.photos.crop import CropSpec
+from facepairs.photos.crop import Crop, CropSpec, warp_photo
+from facepairs.photos.photo import Photo
 from facepairs.photos.warp import Points, Similarity, centred_square
 
 FRAME_PX = 250
@@ -86,6 +87,15 @@ def fit_crops(landmarks: npt.NDArray[np.floating], spec: CropSpec) -> Points:
     crops: Points = _similarities(landmarks, _FRAME) * square.matrix[0, 0]
     crops[:, :, 2] += square.offset
     return crops
+
+
+def crop_face(photo: Photo, landmarks: Points, spec: CropSpec) -> Crop:
+    """Cut the crop that a network sees of a face; arguments as for `fit_crop`.
+
+    Raises:
+        BadImage: The photo is damaged.
+    """
+    return warp_photo(photo, fit_crop(landmarks, spec), spec.crop_px)
 
 
 @cache

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.photos.crop import Crop, CropSpec, crop_photo, warp_photo
+from facepairs.photos.crop import Crop, CropSpec, crop_photo
 from facepairs.photos.detector import Face
-from facepairs.photos.frame import fit_crop
+from facepairs.photos.frame import crop_face, fit_crop
 from facepairs.photos.photo import Photo
 
 # Measured on one photo each of 1,500 training people of LFW's View 1, aligned, centre 128 of 250.
@@ -106,9 +106,9 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
 
 def face_hints(photo: Photo, face: Face) -> tuple[Hint, ...]:
     """Return what makes a face of a photo hard to judge; raises BadImage for damage."""
-    to_square = fit_crop(face.landmarks, HINTS_SPEC)
-    square = warp_photo(photo, to_square, HINTS_SPEC.crop_px)
-    return photo_hints(square, HINTS_SPEC.crop_px / to_square.scale, face)
+    square = crop_face(photo, face.landmarks, HINTS_SPEC)
+    side_px = HINTS_SPEC.crop_px / fit_crop(face.landmarks, HINTS_SPEC).scale
+    return photo_hints(square, side_px, face)
 
 
 def whole_hints(photo: Photo) -> tuple[Hint, ...]:

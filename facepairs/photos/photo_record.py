@@ -1,4 +1,4 @@
-"""What is known of a photo once it was inspected, and why its faces cannot be used."""
+"""`PhotoRecord`: what is known of a photo once it was inspected."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -7,13 +7,14 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from facepairs.errors import NoFace, TooSmallFace
 from facepairs.photos.detector import DETECTOR, MIN_FACE_PX, Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.pixels import MAX_PIXELS
 from facepairs.photos.yunet import MAX_FACES
 
 # Of records and embeddings on disk: change it with their fields, with the numbers of faces, and
-# with the meaning of `plain`.
+# with the meaning of `tf_decodable`.
 FORMAT = 5
 MAX_HINTS = 9
 
@@ -32,12 +33,12 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
         reason: The problem in words.
         width_px: Width of the upright photo.
         height_px: Height of the upright photo.
-        plain: TensorFlow decodes the file exactly as Pillow does.
+        tf_decodable: TensorFlow decodes the file exactly as Pillow does.
         orientation: How the photo is stored, by EXIF: 1 to 8.
         faces: The faces, the most prominent first, in pixels of the upright photo; None if they
             were not looked for.
         hints: What makes the photo hard to judge: its most prominent face that is large enough, or
-            the whole image where nobody looked for faces.
+            the whole image if faces were not looked for.
         digest: SHA-256 of the file, b"" if it could not be read.
     """
 
@@ -45,7 +46,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     reason: str = ""
     width_px: Side = 0
     height_px: Side = 0
-    plain: bool = False
+    tf_decodable: bool = False
     orientation: Annotated[int, Meta(ge=1, le=8)] = 1
     faces: Annotated[tuple[FaceRow, ...], Meta(max_length=MAX_FACES)] | None = None
     hints: Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)] = ()
@@ -63,9 +64,50 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
         return [Face(np.array(points).reshape(5, 2), score) for score, *points in rows]
 
     @property
-    def face(self) -> Face | None:
-        """The most prominent face that is large enough, None if there is none."""
-        return next(iter(large_enough(self.found)), None)
+    def face_count(self) -> int | None:
+        """Number of faces, those that are too small included; None if they were not looked for."""
+        return None if self.faces is None else len(self.faces)
+
+    @property
+    def usable(self) -> list[Face]:
+        """The faces that are large enough; their numbers count from 1 in this order."""
+        return large_enough(self.found)
+
+    def numbered_faces(self, name: str) -> list[Face] | list[None]:
+        """Return the faces in the order of their numbers; [None] for a whole image.
+
+        Args:
+            name: The name of the photo in messages.
+
+        Raises:
+            NoFace: There is none.
+            TooSmallFace: All are smaller than MIN_FACE_PX.
+        """
+        if self.faces is None:
+            return [None]
+        if usable := self.usable:
+            return usable
+        kind, reason = self.why_unusable(aligned=True) or ("", "")
+        raise (NoFace if kind == "no_face" else TooSmallFace)(f"{name}: {reason}")
+
+    def why_unusable(self, aligned: bool) -> tuple[str, str] | None:
+        """Return the kind of problem of a photo that cannot be used, and the problem in words.
+
+        Args:
+            aligned: A face is needed: "no_face" and "small_face" are problems, too.
+        """
+        if self.problem:
+            return self.problem, self.reason
+        if not aligned or self.usable:
+            return None
+        if not self.faces:
+            return "no_face", "no face found; use a photo that shows the face clearly"
+        side_px = self.found[0].side_px
+        return (
+            "small_face",
+            f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
+            f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",
+        )
 
 
 def face_rows(faces: Sequence[Face]) -> tuple[FaceRow, ...]:
@@ -81,20 +123,3 @@ def record_kind(aligned: bool) -> str:
 def large_enough(faces: Sequence[Face]) -> list[Face]:
     """Return the faces of MIN_FACE_PX or more, in their order."""
     return [face for face in faces if face.side_px >= MIN_FACE_PX]
-
-
-def face_problem(faces: Sequence[Face]) -> tuple[str, str] | None:
-    """Return why none of the faces of a photo, the most prominent first, can be used.
-
-    None if one can.
-    """
-    if not faces:
-        return "no_face", "no face found; use a photo that shows the face clearly"
-    if large_enough(faces):
-        return None
-    side_px = faces[0].side_px
-    return (
-        "small_face",
-        f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
-        f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",
-    )

@@ -1,13 +1,10 @@
 """Answer requests that were read and checked: no HTTP here."""
 
 import msgspec
-import numpy as np
 
-from facepairs.bundles.measured import check_prior
 from facepairs.errors import NotEnrolled
 from facepairs.gallery.gallery import Gallery
-from facepairs.photos.align import AlignedFace, chosen_face
-from facepairs.photos.photo import open_photo
+from facepairs.photos.face_sample import FaceSample, stack_crops
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
@@ -56,11 +53,15 @@ class Service:
 
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
         """Compare two photos."""
-        check_prior(request.prior)
-        point = self.verifier.operating_point(request.threshold, request.max_fmr)
-        left = self._face(request.left, "left", request.left_face)
-        right = self._face(request.right, "right", request.right_face)
-        verdict = self.verifier.verify_faces(left, right, point, request.prior)
+        verdict = self.verifier.verify(
+            request.left,
+            request.right,
+            request.threshold,
+            request.max_fmr,
+            request.prior,
+            (request.left_face, request.right_face),
+            ("left", "right"),
+        )
         values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}
         if request.describe:
             values["description"] = verdict_rows(verdict)
@@ -68,17 +69,17 @@ class Service:
 
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
         """Find the faces of a photo."""
-        photo = open_photo(request.image, "image")
-        faces = self.verifier.detect(photo)
-        results = [_face(face, request.crops) for face in faces]
-        return schema.DetectResult(*photo.upright_px, results, self._model)
+        faces = self.verifier.detect(request.image)
+        photo, results = faces[0].to_record(), [_face(face, request.crops) for face in faces]
+        return schema.DetectResult(photo.width_px, photo.height_px, results, self._model)
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
         faces = [
-            self._face(photo, f"image {number}") for number, photo in enumerate(request.image, 1)
+            self.verifier.detect_face(photo, name=f"image {number}")
+            for number, photo in enumerate(request.image, 1)
         ]
-        rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
+        rows = self.verifier.scorer.embed(stack_crops(faces))
         return schema.EmbedResult(rows.tolist(), [_face(face) for face in faces], self._model)
 
     def people(self) -> schema.PeopleResult:
@@ -143,14 +144,9 @@ class Service:
             )
         return gallery
 
-    def _face(self, photo: bytes, name: str, number: int = 1) -> AlignedFace:
-        """Return one face of a photo by its number."""
-        faces = self.verifier.detect(photo, name, every=number != 1)
-        return chosen_face(faces, number, name, f"{name}_face")
 
-
-def _face(face: AlignedFace, crop: bool = False) -> schema.FaceResult:
+def _face(face: FaceSample, crop: bool = False) -> schema.FaceResult:
     values = {**face.to_json(), "description": face.describe()}
-    if crop:
+    if crop and face.crop is not None:
         values["crop"] = data_url(face.crop)
     return msgspec.convert(values, schema.FaceResult)

@@ -25,7 +25,7 @@ def load_keras(bundle: Path | str | None = None) -> keras.Model:
         bundle: The bundle's folder; None and the word `default` mean the included model.
 
     Returns:
-        A model of uint8 crops [N, crop_px, crop_px, 3], such as `AlignedFace.crop`: one input and
+        A model of uint8 crops [N, crop_px, crop_px, 3], such as `FaceSample.crop`: one input and
         embeddings of length 1, or two inputs and a logit. Casting and resizing are part of it. The
         `fisher` model needs Keras's TensorFlow backend.
 

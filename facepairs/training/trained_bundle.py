@@ -16,13 +16,14 @@ from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.measured import Measured
 from facepairs.bundles.model import Model
 from facepairs.bundles.writer import write_bundle
-from facepairs.evaluation.pair_scores import add_impostors_for, score_pairs
+from facepairs.evaluation.pair_scores import add_impostors_for, refuse_unusable, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.fisher.fit import fit_cohort
 from facepairs.fisher.network import FisherNetwork
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.network import Network
+from facepairs.photos.subject_faces import MOST_PROMINENT
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
@@ -30,8 +31,7 @@ from facepairs.support.platform import return_freed_memory
 from facepairs.training.checkpoints import Progress
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.run_folder import BUNDLE
-from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, subject_faces
 
 
 def write_trained_bundle(
@@ -86,10 +86,11 @@ def _calibrate(model: Model, data: TrainingData) -> Measured:
     """Fit calibration and thresholds to pairs of people who are not trained on."""
     index = data.index
     pairs = add_impostors_for([model], index, data.calibration_pairs())
-    faces = FittingFaces()
+    faces = MOST_PROMINENT
     if model.aligned and not data.config.lists:  # the faces that it was trained on
-        faces = fitting_faces(index, count_faces(index, pairs.images()))
-    scored = score_pairs(Verifier(model), index, pairs, faces=faces)
+        faces = subject_faces(index, pairs.images().tolist())
+    scored = score_pairs(Verifier(model), index, pairs, faces)
+    refuse_unusable(scored.failures, skip_bad=False)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 

@@ -12,6 +12,7 @@ from facepairs.errors import BadData
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
+from facepairs.verification.scoring import score_faces
 from facepairs.verification.verifier import Verifier
 
 
@@ -139,7 +140,7 @@ def rank_folder(
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    reader = verifier.reader()
+    reader, scorer = verifier.reader(), verifier.scorer
     (own,) = reader.read([(str(photo), photo)])
     if own.error:
         raise own.error
@@ -150,12 +151,12 @@ def rank_folder(
 
     def best_of(name: str) -> Match | Failure:
         path = folder / name
-        seen = reader.complete(reader.see(str(path), path, every=True))
-        if seen[0].error:
-            return Failure(name, str(seen[0].error))
-        scores = reader.score([own] * len(seen), seen)
+        faces = reader.read([(str(path), path)], every=True)
+        if faces[0].error:
+            return Failure(name, str(faces[0].error))
+        scores = score_faces(scorer, [own] * len(faces), faces)
         best = int(scores.argmax())
-        return Match(0, name, float(scores[best]), None, seen[best].box, len(seen))
+        return Match(0, name, float(scores[best]), None, faces[best].box, len(faces))
 
     found: list[Match] = []
     failed: list[Failure] = []

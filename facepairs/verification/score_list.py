@@ -8,7 +8,7 @@ import csv
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +20,11 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo_cache import PhotoCache
+from facepairs.photos.reader import PhotoFolder
 from facepairs.support.parallel import thread_map
 from facepairs.support.words import printable
-from facepairs.verification.photos import PhotoFolder, PhotoReader, SeenPhoto
 from facepairs.verification.provenance import provenance_of, scores_file
 from facepairs.verification.scoring import Indices, OrderedMap, score_photos
 from facepairs.verification.verifier import Verifier
@@ -116,9 +117,11 @@ def score_list(
     model = verifier.model
     origin = provenance_of(model, str(pairs), point, prior=prior)
     listed = read_list(pairs)
-    reader = PhotoReader(model, verifier.scorer, cache, open=photos.read)
+    reader = replace(verifier.reader(), cache=cache, open=photos.read)
     named = [(photos.title(name), name) for name in listed.photos]
-    scores, found = score_photos(reader, named, listed.left, listed.right, ordered_map)
+    scores, found = score_photos(
+        reader, verifier.scorer, named, listed.left, listed.right, ordered_map
+    )
     report = _count(model, listed, scores, found, point)
     with scores_file(out, origin) as handle:
         writer = csv.writer(handle)
@@ -166,7 +169,7 @@ def _count(
     model: Model,
     listed: ListedPairs,
     scores: ScoreArray,
-    found: dict[int, SeenPhoto],
+    found: dict[int, FaceSample],
     point: OperatingPoint,
 ) -> PairsReport:
     """Return the counts that are known before the rows are written."""
@@ -177,7 +180,7 @@ def _count(
         pairs=len(scores),
         images=len(listed.photos),
         images_failed=sum(one.error is not None for one in found.values()),
-        several_faces=sum(len(record.faces or ()) > 1 for record in records),
+        several_faces=sum((record.face_count or 0) > 1 for record in records),
         pairs_with_known_people=int(with_known.sum()),
         same=None if point.threshold is None else int((scores >= point.threshold).sum()),
     )
@@ -185,7 +188,7 @@ def _count(
 
 def _output_rows(
     listed: ListedPairs,
-    found: dict[int, SeenPhoto],
+    found: dict[int, FaceSample],
     results: Iterable[tuple[object, object, object]],
     report: PairsReport,
 ) -> Iterator[list[object]]:
@@ -224,11 +227,10 @@ def _result_cells(
             )
 
 
-def _face_cells(photo: SeenPhoto, more_hints: list[str]) -> tuple[str, str, str]:
+def _face_cells(sample: FaceSample, more_hints: list[str]) -> tuple[str, str, str]:
     """Return a photo's box "left top side", number of faces, and kinds of hints."""
-    record = photo.record
-    if record is None or photo.error:
+    if sample.error:
         return "", "", ""
-    hints = [*(hint.kind for hint in record.hints), *more_hints]
-    faces = "" if record.faces is None else str(len(record.faces))
-    return " ".join(map(str, photo.box or ())), faces, " ".join(hints)
+    hints = [*(hint.kind for hint in sample.hints), *more_hints]
+    faces = "" if sample.faces is None else str(sample.faces)
+    return " ".join(map(str, sample.box or ())), faces, " ".join(hints)

@@ -5,17 +5,18 @@ in threads here, or on other machines. Then the scores follow. A photo that cann
 pairs it is in.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
+from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer
 from facepairs.errors import BadData
+from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.reader import Named, PhotoReader
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
-from facepairs.verification.photos import Named, PhotoReader, SeenPhoto
 
 CHUNK_PAIRS = 512  # scored at a time
 
@@ -25,16 +26,18 @@ OrderedMap = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
 
 def score_photos(
     reader: PhotoReader,
+    scorer: Scorer,
     photos: Sequence[Named],
     left: Indices,
     right: Indices,
     ordered_map: OrderedMap = thread_map,
     strict: bool = False,
-) -> tuple[ScoreArray, dict[int, SeenPhoto]]:
+) -> tuple[ScoreArray, dict[int, FaceSample]]:
     """Score pairs of photos.
 
     Args:
-        reader: Reads the photos; knows the network.
+        reader: Reads the photos.
+        scorer: The network.
         photos: Name and source of each photo.
         left: integer[N], numbers of photos.
         right: integer[N], the same.
@@ -42,32 +45,59 @@ def score_photos(
         strict: Raise what is wrong with the first photo that cannot be used.
 
     Returns:
-        float32[N], NaN where a photo cannot be used; and what was found in the photos, by number.
+        float32[N], NaN where a photo cannot be used; and the face of each photo, by its number.
 
     Raises:
         BadImage: A photo cannot be used, and `strict` is true.
     """
     numbers = np.unique(np.concatenate([left, right])).tolist()
-    found: dict[int, SeenPhoto] = {}
+    found: dict[int, FaceSample] = {}
     progress = console.progress("reading photos")
     for batch in ordered_map(reader.read, batches([photos[n] for n in numbers], BATCH_CROPS)):
-        for seen in batch:
-            if strict and seen.error:
-                raise seen.error
-            found[numbers[len(found)]] = seen
+        for sample in batch:
+            if strict and sample.error:
+                raise sample.error
+            found[numbers[len(found)]] = sample
         progress(len(found), len(numbers))
-    is_usable = np.zeros(len(photos), bool)
-    is_usable[[number for number, seen in found.items() if not seen.error]] = True
-    usable = np.flatnonzero(is_usable[left] & is_usable[right])
+    return score_samples(scorer, found, left, right), found
+
+
+def score_samples(
+    scorer: Scorer, samples: Mapping[int, FaceSample], left: Indices, right: Indices
+) -> ScoreArray:
+    """Score pairs of faces.
+
+    Args:
+        scorer: The network.
+        samples: The face of each photo, by its number, as `PhotoReader.read` returned it.
+        left: integer[N], numbers of photos.
+        right: integer[N], the same.
+
+    Returns:
+        float32[N], NaN where a photo cannot be used.
+    """
+    bad = [number for number, sample in samples.items() if sample.error]
+    usable = np.flatnonzero(~(np.isin(left, bad) | np.isin(right, bad)))
 
     def score(rows: Indices) -> ScoreArray:
-        sides = ([found[number] for number in side[rows].tolist()] for side in (left, right))
-        return reader.score(*sides)
+        sides = ([samples[number] for number in side[rows].tolist()] for side in (left, right))
+        return score_faces(scorer, *sides)
 
     scores = np.full(len(left), np.nan, np.float32)
     chunks = (usable[at : at + CHUNK_PAIRS] for at in range(0, len(usable), CHUNK_PAIRS))
     scores[usable] = np.concatenate([np.zeros(0, np.float32), *thread_map(score, chunks)])
-    return scores, found
+    return scores
+
+
+def score_faces(
+    scorer: Scorer, left: Sequence[FaceSample], right: Sequence[FaceSample]
+) -> ScoreArray:
+    """Score faces that `PhotoReader.read` returned with others, pair by pair: float32[N]."""
+    rows = (
+        np.stack([one.crop if one.embedding is None else one.embedding for one in side])  # type: ignore[misc]
+        for side in (left, right)
+    )
+    return scorer.compare(*rows)
 
 
 def check_positions(values: Indices, images: int) -> Indices:

@@ -6,7 +6,7 @@ from typing import Any
 from facepairs.bundles.measured import EQUAL_PRIORS, Measured, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
-from facepairs.photos.align import AlignedFace
+from facepairs.photos.face_sample import FaceSample
 
 Rows = list[tuple[str, str]]  # label and text
 
@@ -32,8 +32,8 @@ class Verdict:
     score: float
     point: OperatingPoint
     prior: float = EQUAL_PRIORS
-    left: AlignedFace | None = field(default=None, compare=False, repr=False)
-    right: AlignedFace | None = field(default=None, compare=False, repr=False)
+    left: FaceSample | None = field(default=None, compare=False, repr=False)
+    right: FaceSample | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -42,8 +42,8 @@ class Verdict:
         score: float,
         point: OperatingPoint,
         prior: float = EQUAL_PRIORS,
-        left: AlignedFace | None = None,
-        right: AlignedFace | None = None,
+        left: FaceSample | None = None,
+        right: FaceSample | None = None,
     ) -> "Verdict":
         """Return the verdict for a score: whether it reaches a threshold, and its probability."""
         calibration = profile.calibration
@@ -87,7 +87,7 @@ class Verdict:
         """Return HTML for notebooks: both faces as the network saw them, and the verdict."""
         from facepairs.support.html import html_image, html_table
 
-        faces = [face.crop for face in (self.left, self.right) if face is not None]
+        faces = [side.crop for side in (self.left, self.right) if side and side.crop is not None]
         images = (html_image(crop, side) for crop, side in zip(faces, "AB", strict=False))
         return " ".join(images) + html_table(verdict_rows(self))
 

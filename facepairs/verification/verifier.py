@@ -1,7 +1,7 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
 import os
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,13 +15,17 @@ from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer, open_scorer
 from facepairs.errors import BadData
-from facepairs.photos.align import AlignedFace, align_faces, unaligned_face
+from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face, stack_crops
 from facepairs.photos.photo import ImageSource
+from facepairs.photos.reader import PhotoReader
 from facepairs.support import console
 from facepairs.verification.verdict import Verdict
 
 if TYPE_CHECKING:
-    from facepairs.verification.photos import PhotoReader
+    from facepairs.data.index import FaceIndex
+    from facepairs.photos.photo_cache import PhotoCache
+    from facepairs.photos.photo_record import PhotoRecord
+    from facepairs.photos.subject_faces import SubjectFaces
 
 
 class Verifier:
@@ -62,7 +66,7 @@ class Verifier:
 
     def detect(
         self, source: ImageSource, name: str | None = None, every: bool = True
-    ) -> list[AlignedFace]:
+    ) -> list[FaceSample]:
         """Find and align the faces of an image, the most prominent first.
 
         Args:
@@ -78,9 +82,23 @@ class Verifier:
             NoFace: No face is found.
             TooSmallFace: The faces have too few pixels.
         """
-        if self.model.aligned:
-            return align_faces(source, self.model.framing, name, every)
-        return [unaligned_face(source, self.model.framing, name)]
+        return self._reader(None).detect(name or _name_of(source, "image"), source, every)
+
+    def detect_face(
+        self, source: ImageSource, number: int = 1, name: str | None = None
+    ) -> FaceSample:
+        """Find and align one face of an image.
+
+        Args:
+            source: As for `detect`.
+            number: The number of the face, from 1 for the most prominent.
+            name: The name of the image in messages.
+
+        Raises:
+            BadImage: As `detect` does.
+            BadConfig: There is no face of that number.
+        """
+        return choose_face(self.detect(source, name, every=number != 1), number)
 
     def verify(
         self,
@@ -89,8 +107,10 @@ class Verifier:
         threshold: float | None = None,
         max_fmr: float | None = None,
         prior: float = EQUAL_PRIORS,
+        faces: tuple[int, int] = (1, 1),
+        names: tuple[str, str] = ("first image", "second image"),
     ) -> Verdict:
-        """Compare the most prominent faces of two photos; their order does not matter.
+        """Compare a face of each of two photos; their order does not matter.
 
         The model's default operating point decides, unless `threshold` or `max_fmr` chooses
         another. `Verdict.point` has the errors to expect there.
@@ -102,18 +122,23 @@ class Verifier:
             max_fmr: Use the model's threshold for this false match rate, 0 to 1.
             prior: Share of genuine pairs among those that you compare, in (0, 1). It changes the
                 probability, not the threshold.
+            faces: The numbers of the faces, from 1 for the most prominent, in the order of
+                `detect`.
+            names: The names of the photos in messages; a path is called by itself.
 
         Raises:
             BadImage: A photo cannot be read.
             NoFace: A photo shows no face.
             TooSmallFace: A photo's face has too few pixels.
             BadConfig: The threshold is no score of this model, the model has none for `max_fmr`,
-                both are given, or the prior is outside (0, 1).
+                both are given, the prior is outside (0, 1), or a photo shows fewer faces.
         """
         point = self.operating_point(threshold, max_fmr)
         check_prior(prior)
-        (left,) = self.detect(a, _name_of(a, "first image"), every=False)
-        (right,) = self.detect(b, _name_of(b, "second image"), every=False)
+        left, right = (
+            self.detect_face(source, number, _name_of(source, name))
+            for source, number, name in zip((a, b), faces, names, strict=True)
+        )
         return self.verify_faces(left, right, point, prior)
 
     def operating_point(
@@ -128,8 +153,8 @@ class Verifier:
 
     def verify_faces(
         self,
-        left: AlignedFace,
-        right: AlignedFace,
+        left: FaceSample,
+        right: FaceSample,
         point: OperatingPoint | None = None,
         prior: float = EQUAL_PRIORS,
     ) -> Verdict:
@@ -146,8 +171,8 @@ class Verifier:
         """
         point = point or self.operating_point()
         check_prior(prior)
-        score = float(self.scorer.score_pairs(left.crop[None], right.crop[None])[0])
-        faces = [aligned.face for aligned in (left, right) if aligned.face]
+        score = float(self.scorer.score_pairs(stack_crops([left]), stack_crops([right]))[0])
+        faces = [side.face for side in (left, right) if side.face]
         if faces:  # with the errors of faces of this size, and turned this far
             side_px = min(face.side_px for face in faces)
             yaw = max(abs(face.yaw) for face in faces)
@@ -176,62 +201,82 @@ class Verifier:
         return self.scorer.compare(left, right)
 
     def embed(
-        self,
-        images: Iterable[ImageSource | AlignedFace],
-        workers: int | None = None,
-        errors: dict[int, str] | None = None,
+        self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None = None
     ) -> ScoreArray:
-        """Embed images; what is found in files given by their paths is kept, see `photo_cache`.
-
-        Args:
-            images: Paths, bytes, open binary files, Pillow images, arrays or faces from `detect`;
-                an array uint8[N, height, width, 3] works too.
-            workers: Threads that read and embed images; None for one per core.
-            errors: Is filled with what is wrong with images, by position from 0; their rows are
-                NaN.
+        """Embed images; arguments as for `read`.
 
         Returns:
             float32[N, D] in the order of the images. A bundle's rows have length 1 in L2, and the
             score of two images is the dot product of their rows.
 
         Raises:
-            BadImage: An image cannot be read, or shows no face, and `errors` is None; the message
-                names it (one without a name by its place: `image 1` is the first).
+            BadImage: An image cannot be read, or shows no face; the message names it.
             BadData: `images` is one image.
             BadBundle: The network scores pairs and has no embeddings.
         """
+        width, rows = self.scorer.width, []
+        for sample in self._read(images, workers):
+            if sample.error:
+                raise sample.error
+            rows.append(sample.embedding)
+        return np.array(rows, np.float32).reshape(len(rows), width)
+
+    def read(
+        self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None = None
+    ) -> list[FaceSample]:
+        """Find the faces of images and embed them.
+
+        What is found in files given by their paths is kept, see `photo_cache`.
+
+        Args:
+            images: Paths, bytes, open binary files, Pillow images, arrays or faces from `detect`;
+                an array uint8[N, height, width, 3] works too.
+            workers: Threads that read and embed images; None for one per core.
+
+        Returns:
+            The most prominent face of each image, or the one that a `FaceRef` names, with its
+            embedding, or with its crop for a network of pairs. `error` says why an image cannot be
+            used. One without a name is called by its place: `image 1` is the first.
+
+        Raises:
+            BadData: `images` is one image.
+        """
+        return list(self._read(images, workers))
+
+    def _read(
+        self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None
+    ) -> Iterator[FaceSample]:
         from facepairs.support.parallel import batches, thread_map  # costs `verify` 15 ms
 
         if is_one_image(images):
-            raise BadData("embed takes several images; give one in a list: embed([image])")
+            raise BadData("images is a single image; give a list: [image]")
         named = (
-            (_name_of(source, None) or f"image {number}", source)
-            for number, source in enumerate(images, 1)
+            (_name_of(source, f"image {number}"), source) for number, source in enumerate(images, 1)
         )
         progress = console.progress("reading photos")
-        rows: list[ScoreArray] = []
-        total = len(images) if isinstance(images, Sized) else 0
-        nothing = np.full(self.scorer.width, np.nan, np.float32)
-        for seen in thread_map(self.reader().read, batches(named, BATCH_CROPS), workers):
-            for one in seen:
-                if one.error and errors is None:
-                    raise one.error
-                if one.error and errors is not None:
-                    errors[len(rows)] = str(one.error)
-                rows.append(nothing if one.embedding is None else one.embedding)
-            progress(len(rows), max(total, len(rows)))
-        return np.stack(rows) if rows else np.zeros((0, self.scorer.width), np.float32)
+        done, total = 0, len(images) if isinstance(images, Sized) else 0
+        for samples in thread_map(self.reader().read, batches(named, BATCH_CROPS), workers):
+            yield from samples
+            done += len(samples)
+            progress(done, max(total, done))
 
-    def reader(self, keep: bool = True) -> "PhotoReader":
-        """Return what reads and embeds photos with the user's cache of photos.
+    def reader(self, keep: bool = True, all_hints: bool = False) -> PhotoReader:
+        """Return a reader of photos for this model, with the user's cache of photos.
 
         Args:
             keep: Whether what is found is stored in the cache.
+            all_hints: Look for hints of the faces behind the first, too.
         """
         from facepairs.photos.photo_cache import photo_cache  # two photos alone need no SQLite
-        from facepairs.verification.photos import PhotoReader
 
-        return PhotoReader(self.model, self.scorer, photo_cache(), keep)
+        return self._reader(photo_cache(), keep=keep, all_hints=all_hints)
+
+    def _reader(self, cache: "PhotoCache | None", **settings: Any) -> PhotoReader:
+        """Return a reader of photos for this model."""
+        model = self.model
+        embedder = self.scorer if model.network.kind == "embedding" else None
+        sha256 = model.network.embedder_sha256 if embedder and cache else ""
+        return PhotoReader(model.aligned, model.framing, embedder, sha256, cache, **settings)
 
     def score_images(
         self,
@@ -239,7 +284,6 @@ class Verifier:
         left: npt.NDArray[np.integer[Any]],
         right: npt.NDArray[np.integer[Any]],
         workers: int | None = None,
-        errors: dict[int, str] | None = None,
     ) -> ScoreArray:
         """Score pairs of image files; each is read once.
 
@@ -248,13 +292,12 @@ class Verifier:
             left: integer[N], positions in `paths`.
             right: integer[N], positions in `paths`.
             workers: Threads that read images; None for one per core.
-            errors: Is filled with what is wrong with images, by position; their pairs score NaN.
 
         Returns:
             float32[N] in the order of the pairs.
 
         Raises:
-            BadImage: An image cannot be used, and `errors` is None; the message names it.
+            BadImage: An image cannot be used; the message names it.
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
@@ -265,14 +308,37 @@ class Verifier:
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
         named = [(os.fspath(path), path) for path in paths]
         read = partial(thread_map, workers=workers)
-        scores, found = score_photos(self.reader(), named, left, right, read, errors is None)
-        if errors is not None:
-            errors.update({n: str(one.error) for n, one in found.items() if one.error})
+        scores, _ = score_photos(self.reader(), self.scorer, named, left, right, read, strict=True)
         return scores
 
 
-def _name_of(source: object, name: str | None) -> str | None:
-    """Return what messages call an image: a path, and `name` for other sources."""
+def subject_faces(
+    index: "FaceIndex",
+    images: Sequence[int],
+    records: "Mapping[int, PhotoRecord] | None" = None,
+    keep: bool = True,
+) -> "SubjectFaces":
+    """Choose, in photos with several faces, that of the person whose folder it is in.
+
+    Args:
+        index: The photos.
+        images: Numbers of the photos that are used.
+        records: What is known of some of them; the others are inspected.
+        keep: Whether what is found is stored in the cache of photos.
+    """
+    from facepairs.photos.subject_faces import MOST_PROMINENT, choose_subjects, count_faces
+
+    faces = count_faces(index, images, records or {}, keep)
+    if not (faces > 1).any():
+        return MOST_PROMINENT
+    verifier = Verifier.load(threads=1)
+    least = verifier.model.profile.threshold
+    assert least is not None
+    return choose_subjects(verifier.reader(keep), index, faces, least)
+
+
+def _name_of(source: object, name: str) -> str:
+    """Return the name of an image in messages: a path, and `name` for other sources."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 

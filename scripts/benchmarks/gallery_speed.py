@@ -21,7 +21,7 @@ import numpy as np
 
 from facepairs import Gallery, Verifier
 from facepairs.gallery.identity import identify_model
-from facepairs.gallery.stores.base import NewPhoto
+from facepairs.gallery.stores.base import NewFace
 from facepairs.gallery.stores.sqlite import SqliteStore
 from facepairs.gallery.vectors import Vectors
 
@@ -64,7 +64,7 @@ def identify(place: Path, photo: Path) -> None:
     store.set_model(identify_model(verifier.model, width))
     for begin in range(0, PEOPLE * PHOTOS_EACH, PART):
         rows = enumerate(unit_rows(begin, PART, width), begin)
-        store.put([NewPhoto(f"P{n // PHOTOS_EACH}", sha256(n), row) for n, row in rows], None)
+        store.put([NewFace(f"P{n // PHOTOS_EACH}", sha256(n), row) for n, row in rows], None)
     store.close()
     with Gallery(place, verifier) as gallery:
         begin = time.perf_counter()

@@ -57,8 +57,9 @@ from facepairs.evaluation.sources import ScoreSource
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
-from facepairs.photos.align import AlignedFace
-from facepairs.photos.inspection import photo_records
+from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.photo_table import photo_records
+from facepairs.photos.reader import PhotoReader
 from facepairs.recipes import RECIPES
 from facepairs.verification.verifier import Verifier
 
@@ -172,8 +173,8 @@ def small_faces(
 
 def yaw_of(index: FaceIndex) -> npt.NDArray[np.float64]:
     """Return how far the face of each photo is turned, as `Face.yaw`: float64[N]."""
-    faces = [record.face for record in photo_records(index, "landmarks")]
-    return np.array([face.yaw if face else np.nan for face in faces])
+    faces = [record.usable for record in photo_records(index, "landmarks")]
+    return np.array([usable[0].yaw if usable else np.nan for usable in faces])
 
 
 def turned_faces(pairs: AllPairs, yaw: npt.NDArray[np.float64]) -> tuple[TurnedFaces, ...]:
@@ -188,7 +189,7 @@ def turned_faces(pairs: AllPairs, yaw: npt.NDArray[np.float64]) -> tuple[TurnedF
     return tuple(tables)
 
 
-def shrink(path: Path, face: AlignedFace, side: int) -> Image.Image:
+def shrink(path: Path, face: FaceSample, side: int) -> Image.Image:
     """Return a photo in which the face has that side."""
     assert face.face is not None
     with Image.open(path) as image:
@@ -253,7 +254,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
         verifier = Verifier(load_bundle(draft))
         everything = np.arange(len(index))
-        embeddings = embed_images(verifier, index, everything)
+        embeddings, _ = embed_images(verifier, index, everything)
         person = index.person_of.astype(np.int64)
         clusters = find_clusters(embeddings, person)
         assert clusters is not None
@@ -295,13 +296,12 @@ def quote(scores: Path) -> dict[str, float]:
 
 def calibration_crops(index: FaceIndex, lists: Path) -> npt.NDArray[np.uint8]:
     """Return crops of some training people of View 1, as the network sees them."""
-    from facepairs.photos.align import align_faces
-
     images = people_of(index, lists, "peopleDevTrain.txt")
     count = min(CALIBRATION_CROPS, len(images))
     chosen = np.random.default_rng(0).choice(images, count, replace=False)
-    spec = RECIPES["resnet"].crop_spec
-    return np.stack([align_faces(index.path(int(k)), spec)[0].crop for k in np.sort(chosen)])
+    reader = PhotoReader(aligned=True, framing=RECIPES["resnet"].crop_spec)
+    paths = [index.path(int(k)) for k in np.sort(chosen)]
+    return np.stack([reader.detect(str(path), path, every=False)[0].crop for path in paths])
 
 
 def main(arguments: list[str] | None = None) -> int:

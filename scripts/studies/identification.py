@@ -46,7 +46,7 @@ def measure(data: Path, lists: Path) -> None:
     sets = read_people(lists / "people.txt", index)
     verifier = Verifier.load()
     images = np.arange(len(index))
-    embeddings = embed_images(verifier, index, images)
+    embeddings, _ = embed_images(verifier, index, images)
     measured, counts = [], []
     for people in sets:
         inside = np.isin(index.person_of, people)

@@ -74,7 +74,7 @@ def study(bundle: str, data: Path, lists: Path, groups_csv: Path) -> list[list[s
     people = np.concatenate(read_people(list_path(lists, "peopleDevTest.txt"), index))
     images = np.flatnonzero(np.isin(index.person_of, people))
     verifier = Verifier.load(bundle, threads=1)
-    embeddings = embed_images(verifier, index, images)
+    embeddings, _ = embed_images(verifier, index, images)
     person = index.person_of[images].astype(np.int64)
 
     random = np.random.default_rng(0)

@@ -22,8 +22,8 @@ from PIL import Image
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
-from facepairs.photos.align import AlignedFace
 from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import FRAME_PX, fit_crop
 from facepairs.photos.warp import warp
 from facepairs.support import console
@@ -144,7 +144,7 @@ class Study:
         return self.verifier.scorer.embed(crop[None])[0].tolist()
 
 
-def landmark_error(face: AlignedFace, truth: Points) -> float:
+def landmark_error(face: FaceSample, truth: Points) -> float:
     """Return the mean distance of five landmarks from the true ones, in true eye distances."""
     assert face.face is not None
     distances = np.linalg.norm(face.face.landmarks - truth, axis=1)

@@ -24,7 +24,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.models.export.convert import export_onnx
-from facepairs.photos.align import align_faces
+from facepairs.photos.reader import PhotoReader
 from facepairs.recipes import RECIPES
 from facepairs.support.words import align_columns
 from facepairs.training.keras_models import read_keras
@@ -48,12 +48,12 @@ def embed(network: bytes, crops: npt.NDArray[np.uint8]) -> Floats:
 
 def crops_of(index: FaceIndex, images: npt.NDArray[np.int64], side: int | None) -> Iterator[Any]:
     """Yield each photo's crop, the photo shrunk to a side of the face; None without a face."""
-    spec = RECIPES["resnet"].crop_spec
+    reader = PhotoReader(aligned=True, framing=RECIPES["resnet"].crop_spec)
     for image in images.tolist():
         path = index.path(image)
-        face = align_faces(path, spec)[0]
+        (face,) = reader.detect(str(path), path, every=False)
         if side is not None:
-            found = align_faces(shrink(path, face, side), spec)
+            found = reader.detect(str(path), shrink(path, face, side), every=False)
             yield found[0].crop if found else None
         else:
             yield face.crop

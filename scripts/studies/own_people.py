@@ -22,8 +22,8 @@ from PIL import Image, ImageOps
 from facepairs.cli.shared.output import ERROR, log, print_error
 from facepairs.data.index import FaceIndex
 from facepairs.errors import FacepairsError, NotEnough
-from facepairs.photos.align import align_faces
 from facepairs.photos.crop import CropSpec
+from facepairs.photos.reader import PhotoReader
 from facepairs.support.atomic import atomic_file
 from facepairs.support.random_streams import Stream, raw_words
 
@@ -51,6 +51,7 @@ def write_folder(index: FaceIndex, people: list[int], folder: Path, grey: bool) 
     """Write the photos of people under new names, as links or as tight grey crops."""
     if folder.exists():
         return folder
+    reader = PhotoReader(aligned=True, framing=TIGHT)
     partial = folder.with_name(f"{folder.name}.partial")
     for person in people:
         own = partial / f"Person_{person:05}"
@@ -58,7 +59,7 @@ def write_folder(index: FaceIndex, people: list[int], folder: Path, grey: bool) 
         for image in list(index.images_of(person))[:MOST_PHOTOS]:
             path = index.path(image).resolve()
             if grey:
-                crop = Image.fromarray(align_faces(path, TIGHT)[0].crop)
+                crop = Image.fromarray(reader.detect(str(path), path, every=False)[0].crop)
                 crop = ImageOps.grayscale(crop).resize((GREY_PX, GREY_PX))
                 crop.save(own / f"{path.stem}.png")
             elif not (own / path.name).is_symlink():

@@ -20,9 +20,9 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.pair_scores import score_pairs
+from facepairs.photos.subject_faces import MOST_PROMINENT
 from facepairs.support.words import align_columns
-from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, subject_faces
 
 PEOPLE, PHOTOS = 60, 5
 COMPOSED = (0, 1, 2, 4, 5)  # of a person's photos
@@ -57,13 +57,13 @@ def figures(folder: Path) -> list[list[object]]:
     left, right = np.triu_indices(len(index), 1)
     pairs = PairList.of(left, right, index.person_of[left] == index.person_of[right])
     threshold, rows = verifier.operating_point().threshold or 0.0, []
-    fitting = fitting_faces(index, count_faces(index, np.arange(len(index))))
-    for name, faces in (("most prominent", FittingFaces()), ("fitting", fitting)):
-        scored = score_pairs(verifier, index, pairs, errors={}, faces=faces)
+    fitting = subject_faces(index, range(len(index)))
+    for name, faces in (("most prominent", MOST_PROMINENT), ("fitting", fitting)):
+        scored = score_pairs(verifier, index, pairs, faces)
         genuine, accepted = scored.pairs.genuine, scored.score >= threshold
         missed, passed = (genuine & ~accepted).sum(), (~genuine & accepted).sum()
         counts = f"{missed:,} of {genuine.sum():,}", f"{passed:,} of {(~genuine).sum():,}"
-        rows.append([name, *counts, len(faces.chosen), len(faces.unclear)])
+        rows.append([name, *counts, len(faces.numbers), len(faces.unclear)])
     return rows
 
 

@@ -17,11 +17,12 @@ from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
 from facepairs.bundles.embedder import Embedder
 from facepairs.errors import BadBundle, BadData
-from facepairs.photos.align import align_faces
 from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.photos.decode import upright
 from facepairs.photos.detector import search_photo
+from facepairs.photos.frame import fit_crop
 from facepairs.photos.photo import open_photo
+from facepairs.photos.reader import PhotoReader
 from facepairs.verification.verifier import Verifier
 
 POINTS = [[3.5, 4], [7.5, 4], [5.5, 6], [4, 8], [7, 8]]
@@ -199,8 +200,10 @@ def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
         tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="landmarks-5",
         points=points.tolist(),
     )  # fmt: skip
-    (found,) = Verifier.load(toml).detect(photo, every=False)
-    assert found.to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
+    verifier = Verifier.load(toml)
+    (found,) = verifier.detect(photo, every=False)
+    to_crop = fit_crop(found.face.landmarks, verifier.model.framing)
+    assert to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
     pixels = points.round().astype(int)  # of the square, near each landmark
     looking = embedder(
         tmp_path / "f", looks_at(pixels, 112), **PLAIN, size_px=112, align="landmarks-5",
@@ -210,7 +213,7 @@ def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
     with upright(open_photo(photo)) as (picture, _):
         image = np.asarray(picture, np.float64)
     expected = []
-    for x, y in found.to_crop.inverse()(pixels):
+    for x, y in to_crop.inverse()(pixels):
         left, top = int(x), int(y)
         right, below = x - left, y - top
         window = image[top : top + 2, left : left + 2]
@@ -228,18 +231,20 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     verifier = Verifier.load(toml)
     (found,) = verifier.detect(photo, every=False)
     template = np.array(verifier.model.framing.points)
+    to_crop = fit_crop(found.face.landmarks, verifier.model.framing)
     # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
     rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
     (a, b, c, d), *_ = np.linalg.lstsq(np.array(rows), template.ravel(), rcond=None)
-    assert found.to_crop.matrix == pytest.approx(np.array([(a, -b), (b, a)]), abs=1e-9)
-    assert found.to_crop.offset == pytest.approx(np.array([c, d]), abs=1e-6)
-    distance = np.linalg.norm(found.to_crop(found.face.landmarks) - template, axis=1)
+    assert to_crop.matrix == pytest.approx(np.array([(a, -b), (b, a)]), abs=1e-9)
+    assert to_crop.offset == pytest.approx(np.array([c, d]), abs=1e-6)
+    distance = np.linalg.norm(to_crop(found.face.landmarks) - template, axis=1)
     assert distance.max() < 10  # drawn faces have nearly the template's proportions
     assert found.crop.shape == (112, 112, 3)
     small = Image.open(photo).resize((90, 90)).resize((250, 250))  # blurred
     hints = verifier.detect(small)[0].hints
     assert hints
-    assert hints == align_faces(small, CropSpec(250, 128))[0].hints  # not of the network's square
+    reader = PhotoReader(aligned=True, framing=CropSpec(250, 128))
+    assert hints == reader.detect("small", small)[0].hints  # not of the network's square
 
 
 def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):

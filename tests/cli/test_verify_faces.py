@@ -84,7 +84,7 @@ def test_a_face_of_a_group_photo_is_chosen_by_its_number(bundle, photos, drawn):
     done = verify(bundle, drawn[0], group, "--face", 1, "--face", 2, "--json")
     assert json.loads(done.stdout)["faces"]["right"]["box"] == second["box"]
     done = verify(bundle, group, drawn[0], "--face", 3, check=2)
-    assert "no face 3; it shows 2 faces, numbered from 1 (--face)" in done.stderr
+    assert "no face 3; it shows 2 faces, numbered from 1" in done.stderr
 
 
 def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):

@@ -1,4 +1,4 @@
-"""The image check passes what can be decoded, names the problem, and tells plain JPEGs."""
+"""The image check passes what can be decoded, names problems, and tells what TensorFlow decodes."""
 
 import errno
 import pickle
@@ -14,7 +14,7 @@ from drawn.photos import encoded, exif_of, jpeg, picture, put
 from hostile.containers import png
 from PIL import Image
 
-from facepairs.photos.decode import is_plain, upright
+from facepairs.photos.decode import is_tf_decodable, upright
 from facepairs.photos.photo import open_photo, read_checked, read_image_file
 from facepairs.photos.problem import ImageProblem
 
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 def check(data: bytes, shrink: float = 1) -> Seen:
     photo = open_photo(data)
     with upright(photo, shrink) as (image, divisor):
-        return Seen(is_plain(photo), photo.upright_px, np.asarray(image), divisor)
+        return Seen(is_tf_decodable(photo), photo.upright_px, np.asarray(image), divisor)
 
 
 def turned(orientation: int, size: tuple[int, int] = (80, 80)) -> bytes:

@@ -27,6 +27,6 @@ def test_with_maps_each_image_has_its_own_square():
         expected = warp_photo(open_photo(data), square, 112)
         assert np.array_equal(plan.crop(open_photo(data), image), expected)
     swapped = plan.take(np.array([1, 0, 1]))
-    assert swapped.plain.tolist() == [False, True, False]
+    assert swapped.tf_decodable.tolist() == [False, True, False]
     assert np.array_equal(swapped.crop(open_photo(data), 1), plan.crop(open_photo(data), 0))
     assert CropPlan(SPEC, PLAIN).take(np.array([1])).to_crop is None

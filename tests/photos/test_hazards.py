@@ -24,7 +24,7 @@ from facepairs.photos.decode import (
     DecodeBudget,
     decode_cost_px,
     exif_block,
-    is_plain,
+    is_tf_decodable,
     turn_of,
     upright,
 )
@@ -154,7 +154,7 @@ def test_a_run_of_fill_bytes_takes_linear_time() -> None:
     started = time.process_time()
     with upright(filled):
         pass
-    assert not is_plain(filled)
+    assert not is_tf_decodable(filled)
     assert time.process_time() - started < 2
 
 

@@ -116,7 +116,7 @@ def test_crops_agree_with_verifications(mixed):
             assert distance.mean() < 0.6, mixed.name(image)
             if plan.to_crop is None:
                 assert distance.max() <= 1, mixed.name(image)
-            if not plan.plain[image]:
+            if not plan.tf_decodable[image]:
                 assert not distance.any()
 
 

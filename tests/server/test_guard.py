@@ -17,7 +17,7 @@ from processes.command_line import command, in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
-from facepairs.photos.align import AlignedFace
+from facepairs.photos.face_sample import FaceSample
 from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
@@ -137,7 +137,7 @@ def test_an_id_is_kept_if_it_is_one(client):
 
 def test_a_bug_is_answered_and_logged_without_its_message(caplog):
     class Broken(Verifier):
-        def detect(self, *_: object, **__: object) -> list[AlignedFace]:
+        def detect(self, *_: object, **__: object) -> list[FaceSample]:
             raise RuntimeError("a secret")
 
     service = Service(Broken.load(), None, False, 1 << 20)

@@ -12,6 +12,8 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
+from facepairs.photos.face_sample import FaceRef
+from facepairs.verification.scoring import score_samples
 from facepairs.verification.verifier import Verifier
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
@@ -63,16 +65,16 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
                 verifier.verify(*pair)
         with pytest.raises(kind, match=rf"{bad.name}: "):
             verifier.detect(bad)
-    errors = {}
-    everyone = np.arange(len(photos))
-    scores = verifier.score_images(photos, everyone, everyone, errors=errors)
-    assert np.isnan(scores).tolist() == [False] * 6 + [True] * 3
-    assert sorted(errors) == [6, 7, 8]
-    missing = dict[int, str]()
-    verifier.score_images([photos[0], photos[0] / "none"], [0], [1], errors=missing)
-    assert list(missing) == [1]
-    assert "no face found" in errors[6]
-    assert "brows to the chin" in errors[7]
+        with pytest.raises(kind, match=rf"{bad.name}: "):
+            verifier.score_images([good, bad], [0], [1])
+    samples = verifier.read([*photos, photos[0] / "none"])
+    assert [bool(one.error) for one in samples] == [False] * 6 + [True] * 4
+    assert "no face found" in str(samples[6].error)
+    assert "brows to the chin" in str(samples[7].error)
+    everyone = np.arange(len(samples))
+    samples = dict(enumerate(samples))
+    scores = score_samples(verifier.scorer, samples, everyone, everyone[::-1])
+    assert np.isnan(scores).tolist() == [True] * 4 + [False] * 2 + [True] * 4
 
 
 # What is detected does not depend on the kind of network.
@@ -132,16 +134,24 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
         assert verifier.verify_faces(other, face).score == pytest.approx(expected, abs=1e-5)
     assert len(verifier.detect(tmp_path / "group.png", every=False)) == 1
     reader = verifier.reader()
-    first, again = (reader.see("group", tmp_path / "group.png", every=True) for _ in range(2))
-    first = reader.complete(first)
-    assert [one.face for one in first] == [one.face for one in again] == [1, 2, 3]
+    first, again = (reader.find("group", tmp_path / "group.png", every=True) for _ in range(2))
+    first = reader.embed(first)
+    assert [one.number for one in first] == [one.number for one in again] == [1, 2, 3]
     assert [one.box for one in first] == [one.box for one in again]
-    assert all(one.crop is not None for one in again)  # nothing was kept until `complete`
-    known = reader.see("group", tmp_path / "group.png", every=True)
-    assert not any(one.new for one in known)
+    assert all(one.crop is not None for one in again)  # nothing was kept until `embed`
+    known = reader.find("group", tmp_path / "group.png", every=True)
+    assert not any(one.is_new for one in known)
     if verifier.model.network.kind == "embedding":
         for one, other in zip(first, known, strict=True):
             assert np.array_equal(one.embedding, other.embedding)
+    for face in first:
+        place = FaceRef(tmp_path / "group.png", face.number)
+        (same,) = reader.read([("group", place)])
+        assert (same.number, same.box) == (face.number, face.box)
+        (precise,) = [one for one in faces if one.number == face.number]
+        assert precise.box == pytest.approx(face.box, abs=0.1 * face.face.side_px)
+    (gone,) = reader.read([("group", FaceRef(tmp_path / "group.png", 4))])
+    assert isinstance(gone.error, NoFace)
 
 
 def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):
@@ -154,6 +164,6 @@ def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):
 
 def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
     verifier.reader().read([("one", photos[0])])
-    assert not verifier.reader().see("one", photos[0])[0].new
+    assert not verifier.reader().find("one", photos[0])[0].is_new
     monkeypatch.setattr("facepairs.photos.photo_record.DETECTOR", "eyes-2")
-    assert verifier.reader().see("one", photos[0])[0].new
+    assert verifier.reader().find("one", photos[0])[0].is_new

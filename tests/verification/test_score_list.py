@@ -14,8 +14,8 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
 from facepairs.photos.photo_cache import PhotoCache, photo_cache
+from facepairs.photos.reader import PhotoFolder
 from facepairs.verification import scoring
-from facepairs.verification.photos import PhotoFolder
 from facepairs.verification.score_list import local_photos, read_list, score_list
 from facepairs.verification.verifier import Verifier
 
@@ -199,12 +199,12 @@ def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_facto
     named = [(name, str(photos / name)) for name in names]
     left, right = np.triu_indices(len(names), 1)
     reader = replace(verifier.reader(), cache=None)
-    cold_scores, cold = scores_by(reader, named, left, right)
+    cold_scores, cold = scores_by(verifier, reader, named, left, right)
     file = tmp_path_factory.mktemp("cache") / "photos.sqlite"
     warm = replace(reader, cache=PhotoCache(file), keep=keep)
     replace(warm, keep=True).read([named[k] for k in known])
     for cache in (warm.cache, warm.cache, PhotoCache(file)):
-        scores, photos_found = scores_by(replace(warm, cache=cache), named, left, right)
+        scores, photos_found = scores_by(verifier, replace(warm, cache=cache), named, left, right)
         assert np.allclose(scores, cold_scores, atol=1e-6, equal_nan=True)
         for number, seen in cold.items():
             again = photos_found[number]
@@ -212,8 +212,8 @@ def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_facto
             assert str(again.error) == str(seen.error)
 
 
-def scores_by(reader, named, left, right):
-    return scoring.score_photos(reader, named, left, right, map)
+def scores_by(verifier, reader, named, left, right):
+    return scoring.score_photos(reader, verifier.scorer, named, left, right, map)
 
 
 def test_a_failing_network_leaves_no_output(photos, tmp_path):

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.data.pairs import person_name
-from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
@@ -17,11 +16,10 @@ from facepairs.evaluation.report.tables import (
     accuracy_note,
     error_rates,
 )
-from facepairs.photos.align import crop_known
 from facepairs.photos.crop import CropSpec
-from facepairs.photos.inspection import inspect_content
-from facepairs.photos.photo import content_of, open_photo, read_checked
+from facepairs.photos.face_sample import FaceRef
 from facepairs.photos.photo_cache import photo_cache
+from facepairs.photos.reader import PhotoReader
 from facepairs.support.atomic import atomic_file
 from facepairs.support.html import data_url, render_template
 
@@ -179,10 +177,8 @@ def photo_url(path: Path, aligned: bool, face: int = 1) -> str | None:
 
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
     """
-    try:
-        data = read_checked(path, content_of, str(path))
-        record = inspect_content(data, aligned, photo_cache(), str(path))
-        pixels = crop_known(open_photo(data, str(path)), record, WHOLE, face)
-    except BadImage:
+    reader = PhotoReader(aligned, WHOLE, cache=photo_cache())
+    (sample,) = reader.read([(str(path), FaceRef(path, face))])
+    if sample.crop is None:
         return None
-    return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)
+    return data_url(sample.crop, "JPEG", quality=QUALITY, optimize=True)

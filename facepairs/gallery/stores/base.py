@@ -44,8 +44,8 @@ CREATE VIEW live AS SELECT * FROM photos WHERE expires IS NULL OR expires > {now
 PEOPLE = "SELECT name, count(*), min(added), max(expires), count(expires) FROM live GROUP BY name"
 
 
-class NewPhoto(NamedTuple):
-    """A photo to enrol: the person, the SHA-256 of the file, and the embedding, float32[D]."""
+class NewFace(NamedTuple):
+    """A face to enrol: the person, the SHA-256 of the photo, and the embedding, float32[D]."""
 
     person: str
     digest: bytes
@@ -179,7 +179,7 @@ class GalleryStore(abc.ABC):
             ).fetchone()
             return self._name(row[0]) if row else None
 
-    def put(self, photos: Iterable[NewPhoto], forget_after: float | None) -> list[str | None]:
+    def put(self, photos: Iterable[NewFace], forget_after: float | None) -> list[str | None]:
         """Add photos in one transaction, which is on disk when this returns; expired ones go.
 
         Args:

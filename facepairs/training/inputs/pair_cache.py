@@ -14,7 +14,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
 from facepairs.photos.crop import CropPlan
-from facepairs.photos.inspection import PhotoTable
+from facepairs.photos.photo_table import PhotoTable
 from facepairs.pipeline.files import READING_ERRORS
 from facepairs.pipeline.records.build import (
     CachePlan,

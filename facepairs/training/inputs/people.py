@@ -4,7 +4,6 @@ Does not import TensorFlow, so mistakes are reported before it is loaded.
 """
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,9 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
-from facepairs.photos.align import known_face
 from facepairs.photos.crop import CropPlan
-from facepairs.photos.inspection import InspectPhotos, PhotoTable, inspect_photos
-from facepairs.photos.photo import read_below
-from facepairs.photos.photo_cache import photo_cache
+from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.photo_table import PhotoTable, photo_records
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support import console
 from facepairs.support.words import command_line, counted
@@ -42,23 +39,26 @@ def usable_photos(
     Raises:
         BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
-    index, table = choose_usable(index, inspect_photos(index, align), skip_bad)
-    return index, _with_fitting_faces(index, table) if fit_faces else table
+    records = list(photo_records(index, align))
+    table = PhotoTable.of(records, align)
+    usable = [record for image, record in enumerate(records) if image not in table.problems]
+    index, table = choose_usable(index, table, skip_bad)
+    if fit_faces and align == "landmarks":
+        table = _with_subjects(index, table, usable)
+    return index, table
 
 
-def _with_fitting_faces(index: FaceIndex, table: PhotoTable) -> PhotoTable:
+def _with_subjects(index: FaceIndex, table: PhotoTable, records: list[PhotoRecord]) -> PhotoTable:
     """Return the table with the landmarks of the faces that fit their folders."""
-    from facepairs.verification.fitting_faces import fitting_faces  # needs ONNX Runtime
+    from facepairs.verification.verifier import subject_faces  # needs ONNX Runtime
 
-    faces = fitting_faces(index, table.faces)
-    if not faces.chosen or table.landmarks is None:
+    subjects = subject_faces(index, range(len(index)), dict(enumerate(records)))
+    if not subjects.numbers or table.landmarks is None:
         return table
-    console.log(faces.describe())
+    console.log(subjects.describe())
     landmarks = table.landmarks.copy()
-    inspect = InspectPhotos(True, photo_cache(), partial(read_below, index.root))
-    for image, face in faces.chosen.items():
-        (record,) = inspect([index.name(image)])
-        landmarks[image] = known_face(record, face, str(index.path(image))).landmarks
+    for image, number in subjects.numbers.items():
+        landmarks[image] = records[image].usable[number - 1].landmarks
     return replace(table, landmarks=landmarks)
 
 

@@ -22,7 +22,7 @@ from facepairs.config import Settings, TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
 from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.pair_scores import score_pairs
+from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.evaluation.sources import (
@@ -33,7 +33,7 @@ from facepairs.evaluation.sources import (
     ScoreSource,
 )
 from facepairs.evaluation.summary import Summary
-from facepairs.photos.inspection import PhotoTable
+from facepairs.photos.photo_table import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extra
 from facepairs.training.run_folder import (
@@ -202,10 +202,11 @@ def run_fold(
         return None
     model = open_model(run.bundle)
     check_unknown(model, view.index, view.people_of(fold), fold)
-    scores = score_pairs(Verifier(model), view.index, view.pairs_of(fold)).table()
+    scored = score_pairs(Verifier(model), view.index, view.pairs_of(fold))
+    refuse_unusable(scored.failures, skip_bad=False)
     balanced = operating_point(model.profile, balanced=True)
     origin = provenance_of(model, f"LFW View 2, fold {fold}", balanced, protocol="view2")
-    write_scores(folder / SCORES, scores, origin)
+    write_scores(folder / SCORES, scored.table(), origin)
     return read_fold(folder, fold)
 
 

@@ -21,7 +21,7 @@ from facepairs.data.lfw.lists import list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
-from facepairs.photos.inspection import PhotoTable
+from facepairs.photos.photo_table import PhotoTable
 from facepairs.training.inputs.people import usable_photos
 
 NAMED_PEOPLE = 3  # that a message lists

@@ -8,7 +8,7 @@ from PIL import Image, ImageOps
 
 from facepairs.data.index import FaceIndex
 from facepairs.photos.crop import CropPlan, CropSpec
-from facepairs.photos.inspection import inspect_photos
+from facepairs.photos.photo_table import inspect_photos
 from facepairs.photos.warp import Similarity
 
 

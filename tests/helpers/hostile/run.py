@@ -64,8 +64,9 @@ def run(paths: Iterable[Path], good: Path, ways: tuple[str, ...] = ()) -> Iterat
 def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     """Return the entry points by name; each one returns its result for a file in words."""
     from facepairs.photos.crop import CropSpec, load_crop
-    from facepairs.photos.inspection import InspectPhotos, PhotoTable
     from facepairs.photos.photo_record import PhotoRecord
+    from facepairs.photos.photo_table import PhotoTable
+    from facepairs.photos.reader import PhotoReader
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(threads=1)
@@ -81,7 +82,7 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
         return "cropped"
 
     def inspect(path: Path) -> PhotoRecord:
-        (record,) = InspectPhotos(align=True)([os.fspath(path)])
+        (record,) = PhotoReader(aligned=True).records([os.fspath(path)])
         assert bool(record.problem) == bool(record.reason)
         return record
 
@@ -93,7 +94,7 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
         from facepairs.pipeline.decode import Cropper
 
         for align in ("landmarks", "none"):
-            table = PhotoTable.of([record], 1, align)
+            table = PhotoTable.of([record], align)
             if not table.problems:
                 crops = Cropper(table.crop_plan(spec, align))
                 assert crops.crop(path.read_bytes(), 0, str(path)).shape == (112, 112, 3)

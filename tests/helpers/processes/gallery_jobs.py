@@ -10,17 +10,17 @@ import numpy as np
 
 from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.stores import open_store
-from facepairs.gallery.stores.base import NewPhoto
+from facepairs.gallery.stores.base import NewFace
 
 WIDTH = 16
 MODEL = ModelIdentity("0" * 64, "tiny", "landmarks-5", WIDTH)
 
 
-def photo(number: int, person: str | None = None) -> NewPhoto:
+def photo(number: int, person: str | None = None) -> NewFace:
     """Return photo `number`, always with the same embedding of length 1."""
     vector = np.random.default_rng(number).normal(size=WIDTH).astype(np.float32)
     digest = hashlib.sha256(str(number).encode()).digest()
-    return NewPhoto(person or f"P{number}", digest, vector / np.linalg.norm(vector))
+    return NewFace(person or f"P{number}", digest, vector / np.linalg.norm(vector))
 
 
 def main(path: str, first: str, count: str) -> None:

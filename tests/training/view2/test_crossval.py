@@ -18,7 +18,7 @@ from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.sources import ScoreSource
-from facepairs.photos.inspection import inspect_photos
+from facepairs.photos.photo_table import inspect_photos
 from facepairs.training.fit import Training
 from facepairs.training.run_folder import Run
 from facepairs.training.view2 import crossval as view2

@@ -1,11 +1,10 @@
-"""Of several faces in a photo, choose the one that the photo's folder is about.
+"""Of several faces in a photo, choose that of the person whose folder it is in.
 
-A folder says whose photos it holds. The included network tells which face of a photo fits the
-others, whatever network is measured or trained: so all of them see the same faces.
+The included network tells which face of a photo fits the others, whatever network is measured or
+trained: so all of them see the same faces.
 """
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -14,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.photos.inspection import photo_records
+from facepairs.photos.face_sample import FaceRef
+from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.photo_table import photo_records
+from facepairs.photos.reader import PhotoReader
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.support.words import counted
-from facepairs.verification.photos import FaceInPhoto, PhotoReader
-from facepairs.verification.verifier import Verifier
 
 MOST_OTHERS = 10  # photos of a person that the faces of one photo are compared with
 
@@ -28,27 +28,29 @@ Ints = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
-class FittingFaces:
-    """What was chosen in photos with several faces.
+class SubjectFaces:
+    """Which face is used of photos with several; of all other photos, it is the most prominent.
 
     Attributes:
-        chosen: The number of the face of each photo where it is not the most prominent one, by the
+        numbers: The number of the face, from 2, where it is not the most prominent one: by the
             photo's number.
         unclear: Numbers of photos of which no face fits clearly; the most prominent one is used.
     """
 
-    chosen: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
     unclear: list[int] = field(default_factory=list)
 
     def describe(self) -> str:
         """Return in words how many photos are concerned."""
-        photos = counted(len(self.chosen), "photo")
+        photos = counted(len(self.numbers), "photo")
         return f"in {photos} another face than the most prominent one fits the folder, and is used"
 
-    def source(self, index: FaceIndex, image: int) -> os.PathLike[str]:
-        """Return what a `PhotoReader` reads to see the face of a photo that is used."""
-        path, face = index.path(image), self.chosen.get(image)
-        return path if face is None else FaceInPhoto(path, face)
+    def face_of(self, index: FaceIndex, image: int) -> FaceRef:
+        """Return the face of a photo that is used."""
+        return FaceRef(index.path(image), self.numbers.get(image, 1))
+
+
+MOST_PROMINENT = SubjectFaces()
 
 
 def choose_faces(photos: Sequence[Embeddings], least: float) -> list[int | None]:
@@ -78,29 +80,48 @@ def _most_alike(photos: Sequence[Embeddings], least: float) -> Embeddings:
     return np.stack([a[left], b[right]]) if score.max() >= least else np.full_like(a[:1], np.nan)
 
 
-def fitting_faces(index: FaceIndex, faces: Ints, keep: bool = True) -> FittingFaces:
-    """Choose the face in every photo of an index that shows several.
+def count_faces(
+    index: FaceIndex, images: Sequence[int], records: Mapping[int, PhotoRecord], keep: bool = True
+) -> Ints:
+    """Return how many faces some photos of an index show: int64[N], 0 for all other photos.
 
     Args:
         index: The photos.
-        faces: int[N], how many faces each shows; 0 for those that are left out.
+        images: Numbers of the photos.
+        records: What is known of some of them; the others are inspected.
         keep: Whether what is found is stored in the cache of photos.
     """
+    unknown = [image for image in images if image not in records]
+    inspected = photo_records(index, "landmarks", unknown, keep=keep) if unknown else ()
+    known = {**records, **dict(zip(unknown, inspected, strict=True))}
+    faces = np.zeros(len(index), np.int64)
+    for image in images:
+        faces[image] = len(known[image].found) if known[image].usable else 0
+    return faces
+
+
+def choose_subjects(
+    reader: PhotoReader, index: FaceIndex, faces: Ints, least: float
+) -> SubjectFaces:
+    """Choose the face in every photo that shows several.
+
+    Args:
+        reader: Reads photos with the network that chooses.
+        index: The photos.
+        faces: From `count_faces`.
+        least: As for `choose_faces`.
+    """
     people = np.unique(index.person_of[faces > 1])
-    if not len(people):
-        return FittingFaces()
-    verifier = Verifier.load(threads=1)
-    least = verifier.model.profile.threshold
-    assert least is not None
-    progress, chosen = console.progress("choosing among several faces"), FittingFaces()
-    choose: Callable[[int], dict[int, int | None]] = partial(
-        _choose, verifier.reader(keep), index, faces, least
-    )
-    for done, found in enumerate(thread_map(choose, people.tolist()), 1):
-        chosen.chosen.update({image: face for image, face in found.items() if face and face > 1})
-        chosen.unclear.extend(image for image, face in found.items() if face is None)
+    progress, subjects = console.progress("choosing among several faces"), SubjectFaces()
+    choose = partial(_choose, reader, index, faces, least)
+    for done, chosen in enumerate(thread_map(choose, people.tolist()), 1):
+        for image, number in chosen.items():
+            if number is None:
+                subjects.unclear.append(image)
+            elif number > 1:
+                subjects.numbers[image] = number
         progress(done, len(people))
-    return chosen
+    return subjects
 
 
 def _choose(
@@ -112,17 +133,9 @@ def _choose(
     found: dict[int, Embeddings] = {}
     for image in [*several.tolist(), *alone[:MOST_OTHERS].tolist()]:
         path = index.path(image)
-        seen = reader.complete(reader.see(str(path), path, every=True))
-        if rows := [one.embedding for one in seen if one.embedding is not None]:
+        samples = reader.read([(str(path), path)], every=True)
+        if rows := [one.embedding for one in samples if one.embedding is not None]:
             found[image] = np.stack(rows)
     chosen = choose_faces(list(found.values()), least) if len(found) > 1 else []
     pairs = zip(found, chosen, strict=False)
     return {image: face for image, face in pairs if len(found[image]) > 1}
-
-
-def count_faces(index: FaceIndex, images: Ints) -> npt.NDArray[np.int64]:
-    """Return how many faces some photos of an index show, 0 for the others: int64[N]."""
-    faces = np.zeros(len(index), np.int64)
-    records = photo_records(index, "landmarks", images.tolist())
-    faces[images] = [len(record.found) for record in records]
-    return faces

@@ -7,14 +7,14 @@ from drawn.scenes import Place, canvas, drawn_faces, paste, write_scenes
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
-from facepairs.photos import inspection
-from facepairs.photos.align import align_faces
+from facepairs.photos import reader
 from facepairs.photos.crop import CropSpec
 from facepairs.photos.frame import TEMPLATE
-from facepairs.photos.inspection import InspectPhotos, PhotoTable, inspect_content, inspect_photos
 from facepairs.photos.photo import open_photo
 from facepairs.photos.photo_cache import PhotoCache
 from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.photo_table import PhotoTable, inspect_photos
+from facepairs.photos.reader import PhotoReader
 from facepairs.support.console import showing
 
 SPEC = CropSpec(250, 128)
@@ -47,14 +47,19 @@ def cache():
 def searches(monkeypatch):
     """The sizes of the images in which faces were searched."""
     sizes = []
-    find = inspection.search_photo
+    find = reader.search_photo
 
     def search(photo):
         sizes.append((photo.height_px, photo.width_px))
         return find(photo)
 
-    monkeypatch.setattr(inspection, "search_photo", search)
+    monkeypatch.setattr(reader, "search_photo", search)
     return sizes
+
+
+def record_of(path, cache=None):
+    (record,) = PhotoReader(aligned=True, cache=cache).records([path])
+    return record
 
 
 def test_the_table_tells_what_every_photo_shows(index, cache):
@@ -65,8 +70,8 @@ def test_the_table_tells_what_every_photo_shows(index, cache):
     assert sorted(kind for name, kind in problems.items()) == ["no_face", "not_image", "small_face"]
     assert all("/z_" in name for name in problems)
     usable = np.array([image not in table.problems for image in range(len(index))])
-    assert table.faces.tolist() == usable.astype(int).tolist()
     assert np.isnan(table.landmarks[~usable]).all()
+    assert np.isfinite(table.landmarks[usable]).all()
     assert calls[-1] == (len(index), len(index))
     suffixes = [index.name(image)[-3:] for image in range(len(index))]
     plain = np.flatnonzero(table.jpegs[:, 0])
@@ -84,11 +89,11 @@ def test_no_photo_is_searched_twice(index, cache, searches, tmp_path):
     assert first.problems == second.problems
     photo = index.path(0)
     (tmp_path / "renamed.dat").write_bytes(photo.read_bytes())
-    (record,) = InspectPhotos(True, cache)([tmp_path / "renamed.dat"])
+    record = record_of(tmp_path / "renamed.dat", cache)
     assert len(searches) == len(index) - 1
-    assert record.face.landmarks == pytest.approx(first.landmarks[0])
-    photo_changed = photo.read_bytes() + b"\0"
-    inspect_content(photo_changed, True, cache)
+    assert record.usable[0].landmarks == pytest.approx(first.landmarks[0])
+    (tmp_path / "renamed.dat").write_bytes(photo.read_bytes() + b"\0")
+    record_of(tmp_path / "renamed.dat", cache)
     assert len(searches) == len(index)
 
 
@@ -96,7 +101,7 @@ def test_without_alignment_faces_are_not_searched_and_frames_are_whole(index, ca
     table = inspect_photos(index, "none", cache=cache)
     assert not searches
     assert [kind for kind, _ in table.problems.values()] == ["not_image"]
-    assert not table.faces.any()
+    assert table.landmarks is None
     plan = table.crop_plan(SPEC, "none")
     assert (plan.to_crop, plan.alignment) == (None, "lfw-frame")
     with pytest.raises(ValueError, match="landmarks"):
@@ -104,7 +109,7 @@ def test_without_alignment_faces_are_not_searched_and_frames_are_whole(index, ca
     searched = inspect_photos(index, "landmarks", cache=cache)  # records without faces are renewed
     assert len(searches) == len(index) - 1
     again = inspect_photos(index, "none", cache=cache)
-    assert not again.faces.any()
+    assert again.landmarks is None
     assert np.array_equal(again.jpegs, searched.jpegs)
 
 
@@ -115,39 +120,39 @@ def test_the_plan_crops_as_verification_does(index, cache):
     plan = table.crop_plan(SPEC, "landmarks")
     assert (len(plan), plan.alignment) == (len(kept), "landmarks-5")
     for image in range(len(kept)):
-        (face,) = align_faces(kept.path(image), SPEC)
+        (face,) = PhotoReader(True, SPEC).read([("photo", kept.path(image))])
         assert np.array_equal(plan.crop(open_photo(kept.path(image)), image), face.crop)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_places_are_those_of_the_upright_photo(root, orientation):
+def test_places_are_those_of_the_upright_photo(root, orientation, tmp_path):
     path = sorted(root.glob("*/*.jpg"))[0]
     with Image.open(path) as image:
-        record = inspect_content(stored(image, orientation, "PNG"), True)
-    expected = inspect_content(path.read_bytes(), True)
+        (tmp_path / "turned.png").write_bytes(stored(image, orientation, "PNG"))
+    record, expected = record_of(tmp_path / "turned.png"), record_of(path)
     assert (record.width_px, record.height_px) == (expected.width_px, expected.height_px)
-    assert record.face.landmarks == pytest.approx(expected.face.landmarks, abs=0.5)
+    assert record.usable[0].landmarks == pytest.approx(expected.usable[0].landmarks, abs=0.5)
 
 
 def test_problems_are_records_not_exceptions(tmp_path):
     (tmp_path / "empty.jpg").touch()
     (tmp_path / "damaged.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
     names = [tmp_path / name for name in ("empty.jpg", "damaged.jpg", "missing.jpg", ".")]
-    records = InspectPhotos(True, PhotoCache())(names)
+    records = PhotoReader(True, cache=PhotoCache()).records(names)
     assert records[0].problem == "zero_byte"
-    assert all(record.problem and record.reason and record.face is None for record in records)
-    table = PhotoTable.of(records, 4, "landmarks")
+    assert all(record.problem and record.reason and record.usable == [] for record in records)
+    table = PhotoTable.of(records, "landmarks")
     assert sorted(table.problems) == [0, 1, 2, 3]
 
 
 def test_a_face_too_small_gives_way_to_the_next_one():
     tiny, large = ((0.9, *(scale * TEMPLATE).ravel().tolist()) for scale in (0.1, 0.5))
     records = [PhotoRecord(faces=faces) for faces in [(tiny, large), (tiny,)]]
-    table = PhotoTable.of(records, 2, "landmarks")
+    table = PhotoTable.of(records, "landmarks")
     assert table.landmarks[0] == pytest.approx(0.5 * TEMPLATE, abs=0.01)
-    assert np.array_equal(records[0].face.landmarks, 0.5 * TEMPLATE)
-    assert (records[1].face, table.problems[1][0]) == (None, "small_face")
-    assert table.faces.tolist() == [2, 0]
+    assert np.array_equal(records[0].usable[0].landmarks, 0.5 * TEMPLATE)
+    assert (records[1].usable, table.problems[1][0]) == ([], "small_face")
+    assert [record.face_count for record in records] == [2, 1]
 
 
 def test_parts_of_a_table():
@@ -156,8 +161,9 @@ def test_parts_of_a_table():
     records = [
         PhotoRecord("" if one is not None else "not_image", "is text", faces=one) for one in faces
     ]
-    table = PhotoTable.of(records, 5, "landmarks")
-    assert table.faces.tolist() == [1, 0, 2, 0, 3]
+    table = PhotoTable.of(records, "landmarks")
+    assert np.isfinite(table.landmarks[:, 0, 0]).tolist() == [True, False, True, False, True]
     assert sorted(table.problems) == [1, 3]
     rest = table.without([0, 1])
-    assert (rest.faces.tolist(), sorted(rest.problems), len(rest)) == ([2, 0, 3], [1], 3)
+    assert (sorted(rest.problems), len(rest)) == ([1], 3)
+    assert np.array_equal(rest.landmarks, table.landmarks[2:], equal_nan=True)

@@ -13,9 +13,9 @@ from facepairs.data.index import FaceIndex
 from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.gallery.gallery import Gallery
+from facepairs.photos.subject_faces import choose_faces
 from facepairs.training.inputs.people import usable_photos
-from facepairs.verification.fitting_faces import choose_faces, count_faces, fitting_faces
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, subject_faces
 
 LEAST = 0.8
 
@@ -71,8 +71,9 @@ def composed(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -> None:
     index = FaceIndex.scan(composed)
-    fitting = fitting_faces(index, count_faces(index, np.arange(len(index))))
-    chosen = fitting.chosen
+    subjects = subject_faces(index, range(len(index)))
+    chosen = subjects.numbers
+    assert set(chosen.values()) == {2}
     assert set(chosen) <= set(index.first[:-1].tolist())
     assert len(chosen) >= 4  # the included model confuses some drawn people
     config = TrainConfig().resolve()
@@ -91,7 +92,7 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
         enrolment = gallery.add_folder(composed, any_quality=True)
         known = gallery.vectors()
     assert enrolment.enrolled == len(index)
-    for row in verifier.embed([fitting.source(index, image) for image in chosen]):
+    for row in verifier.embed([subjects.face_of(index, image) for image in chosen]):
         assert known.best(row).max() > 0.999
 
 

@@ -1,0 +1,142 @@
+"""One face of a photo as a network takes it, and the reference to a face."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.photos.crop import Crop
+from facepairs.photos.detector import Face
+from facepairs.photos.hints import Hint
+from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.problem import ImageProblem
+from facepairs.support.words import counted
+
+LEVEL_DEG = 5.0  # a smaller roll is not worth a word
+
+
+@dataclass(frozen=True)
+class FaceRef(os.PathLike[str]):
+    """A reference to one face of a photo.
+
+    Attributes:
+        path: The photo.
+        number: The number of the face, from 1 for the most prominent.
+    """
+
+    path: Path
+    number: int = 1
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class FaceSample:
+    """One face of a photo, or the reason why the photo has none.
+
+    Attributes:
+        name: The name of the photo in messages.
+        error: Why it cannot be used, else None.
+        digest: The SHA-256 of the photo's file; b"" of an image in memory, or of an unread file.
+        record: What the photo shows; None if that is not known.
+        number: The number of the face, from 1 for the most prominent.
+        face: The face in pixels of the upright photo; None for a whole image.
+        hints: What makes the face hard to judge. Of faces behind the first, only `detect` and
+            enrolment look for hints.
+        crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
+        embedding: float32[D]; None where it is not needed.
+        is_new: Something was found just now that the cache may keep.
+    """
+
+    name: str = ""
+    error: BadImage | None = None
+    digest: bytes = b""
+    record: PhotoRecord | None = None
+    number: int = 1
+    face: Face | None = None
+    hints: tuple[Hint, ...] = ()
+    crop: Crop | None = field(default=None, repr=False)  # an image of a person belongs in no log
+    embedding: npt.NDArray[np.float32] | None = field(default=None, repr=False)
+    is_new: bool = False
+
+    @property
+    def faces(self) -> int | None:
+        """Number of faces found in the photo; None if they were not looked for."""
+        return None if self.record is None else self.record.face_count
+
+    @property
+    def box(self) -> list[int] | None:
+        """The square around the face, see `Face.box`; None without a face."""
+        return None if self.face is None else self.face.box
+
+    def to_record(self) -> PhotoRecord:
+        """Return the record; that of an unreadable photo says what the problem is."""
+        if self.record is None and isinstance(self.error, ImageProblem):
+            return PhotoRecord(self.error.problem, self.error.reason, digest=self.digest)
+        return self.record or PhotoRecord()
+
+    def describe(self) -> str:
+        """Return in words what the network sees."""
+        if self.face is None:
+            return "the whole image"
+        side, roll_deg = round(self.face.side_px), self.face.roll_deg
+        turned = f", turned by {abs(roll_deg):.0f} degrees" if abs(roll_deg) >= LEVEL_DEG else ""
+        chosen = f"number {self.number}" if self.number > 1 else "the most prominent"
+        others = f", {chosen} of {self.faces}" if (self.faces or 0) > 1 else ""
+        return f"face of {side} x {side} pixels{turned}{others}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict.
+
+        It has number, box [left, top, side], landmarks, score, roll_deg, faces and hints.
+        """
+        face = self.face
+        return {
+            "number": self.number,
+            "box": self.box,
+            "landmarks": face and face.landmarks.round(1).tolist(),
+            "score": face and round(face.score, 3),
+            "roll_deg": face and round(face.roll_deg, 1),
+            "faces": self.faces,
+            "hints": msgspec.to_builtins(self.hints),
+        }
+
+
+def stack_crops(faces: Sequence[FaceSample]) -> Crop:
+    """Return the crops of faces: uint8[N, crop_px, crop_px, 3].
+
+    Raises:
+        BadImage: A photo cannot be used.
+        BadData: A face has no crop: it comes from `read`, not from `detect`.
+    """
+    crops = []
+    for face in faces:
+        if face.error:
+            raise face.error
+        if face.crop is None:
+            raise BadData(f"{face.name}: this face has no crop; take one that detect returned")
+        crops.append(face.crop)
+    return np.stack(crops)
+
+
+def choose_face(faces: list[FaceSample], number: int) -> FaceSample:
+    """Return one of all faces of a photo.
+
+    Args:
+        faces: All of them, in order.
+        number: From 1.
+
+    Raises:
+        BadConfig: There is no face of that number.
+    """
+    if not 1 <= number <= len(faces):
+        shown = counted(len(faces), "face")
+        raise BadConfig(f"{faces[0].name}: no face {number}; it shows {shown}, numbered from 1")
+    return faces[number - 1]

@@ -1,0 +1,316 @@
+"""The one way from a photo to a face: read, hash, look up, find, crop, embed.
+
+Each photo is read once, whatever the command. What the cache of photos knows of its content is not
+computed again: the faces, their hints, and the embedding by the network.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.data.index import find_file
+from facepairs.errors import BadImage, NoFace
+from facepairs.photos.crop import Crop, CropSpec, crop_photo
+from facepairs.photos.decode import is_tf_decodable, orientation_of
+from facepairs.photos.detector import MIN_FACE_PX, Face, locate_in_photo, search_photo
+from facepairs.photos.face_sample import FaceRef, FaceSample
+from facepairs.photos.frame import crop_face
+from facepairs.photos.hints import HINTS_SPEC, face_hints, gray_of, sharpness, whole_hints
+from facepairs.photos.photo import (
+    ImageSource,
+    Photo,
+    content_of,
+    open_photo,
+    read_checked,
+    read_image_file,
+)
+from facepairs.photos.photo_record import (
+    PhotoRecord,
+    face_rows,
+    large_enough,
+    record_kind,
+)
+
+if TYPE_CHECKING:
+    from facepairs.photos.photo_cache import PhotoCache
+
+Source = ImageSource | FaceRef | FaceSample
+Named = tuple[str, Source]
+"""The name of a photo in messages, and its path, content, image, or a face that was found."""
+
+
+class Embedder(Protocol):
+    """What the reader needs of a network; `bundles.scorer.Scorer` is one."""
+
+    @property
+    def width(self) -> int:
+        """Numbers in an embedding."""
+
+    def embed(self, crops: Crop) -> npt.NDArray[np.float32]:
+        """Embed crops, uint8[N, crop_px, crop_px, 3]: float32[N, D]."""
+
+
+@dataclass(frozen=True)
+class PhotoFolder:
+    """The photos below a folder of this machine, by their names in a list; picklable.
+
+    Attributes:
+        root: The folder that names count from.
+    """
+
+    root: Any = Path()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a photo; may raise OSError."""
+        return read_image_file(find_file(self.root, name))
+
+    def title(self, name: str) -> str:
+        """Return the name of a photo in messages."""
+        return str(Path(self.root, name))
+
+
+class PhotoFile(NamedTuple):
+    """A photo that was read and hashed, but not looked up or opened yet.
+
+    Attributes:
+        name: Its name in messages.
+        content: The file's content, or the image if it is in memory.
+        digest: The SHA-256 of the content; b"" of an image.
+        number: The number of the face that is meant.
+        has_path: It was given by its path, so what is found in it may be kept.
+    """
+
+    name: str
+    content: ImageSource
+    digest: bytes
+    number: int
+    has_path: bool
+
+
+@dataclass(frozen=True)
+class PhotoReader:
+    """Reads photos as a network sees them, and embeds them; threads and processes can share it.
+
+    Attributes:
+        aligned: Whether faces are found; if not, images are used whole.
+        framing: The crop that the network takes; None: faces are found, but not cropped.
+        embedder: The network; None where crops are all that is needed.
+        embedder_sha256: Names the network in the cache.
+        cache: Where files given by their paths are looked up, and what is found is stored; None
+            for nowhere.
+        keep: Whether anything is stored there.
+        all_hints: Look for hints of the faces behind the first, too.
+        open: Returns the content of a file; may raise OSError.
+    """
+
+    aligned: bool
+    framing: CropSpec | None = None
+    embedder: Embedder | None = None
+    embedder_sha256: str = ""
+    cache: "PhotoCache | None" = None
+    keep: bool = True
+    all_hints: bool = False
+    open: Callable[[Any], bytes] = content_of
+
+    @cached_property
+    def network(self) -> bytes:
+        """The key of embeddings in the cache: network, crop, detector."""
+        parts = self.embedder_sha256, repr(self.framing), record_kind(self.aligned)
+        return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
+
+    def read(self, photos: Iterable[Named], every: bool = False) -> list[FaceSample]:
+        """Return the faces of some photos with their embeddings, or with crops without a network.
+
+        What is wrong with a photo is part of its sample.
+
+        Args:
+            photos: A `FaceRef` says which face is used; of others, it is the most prominent.
+            every: Return every face that is large enough instead.
+        """
+        return self.embed([face for photo in photos for face in self.find(*photo, every)])
+
+    def records(self, names: Iterable[Any]) -> list[PhotoRecord]:
+        """Return the records of some files; what is wrong with a file is part of its record."""
+        return [sample.to_record() for sample in self.read((str(name), name) for name in names)]
+
+    def find(self, name: str, source: Source, every: bool = False) -> list[FaceSample]:
+        """Read a photo and return its faces, each with its crop or an embedding that is known."""
+        if isinstance(source, FaceSample):
+            return [source]
+        try:
+            file = self.fetch(name, source)
+        except BadImage as error:
+            return [FaceSample(name, error.kept())]
+        return self.see(file, every)
+
+    def fetch(self, name: str, source: ImageSource | FaceRef) -> PhotoFile:
+        """Read and hash a photo; raises BadImage."""
+        content = read_checked(source, self.open, name) if _is_file(source) else source
+        digest = hashlib.sha256(content).digest() if isinstance(content, bytes) else b""
+        number = source.number if isinstance(source, FaceRef) else 1
+        return PhotoFile(name, content, digest, number, isinstance(source, str | os.PathLike))
+
+    def see(self, file: PhotoFile, every: bool = False) -> list[FaceSample]:
+        """Return the faces of a photo that was read, as `find` does."""
+        photo = cache(partial(open_photo, file.content, file.name))  # opened once, if at all
+        store = self.cache if file.has_path else None
+        sample = FaceSample(file.name, digest=file.digest, number=file.number)
+        try:
+            known = store.record(file.digest, self.aligned) if store else None
+            record = known or inspect(photo(), self.aligned, file.digest)
+            sample = replace(sample, record=record, is_new=file.has_path and not known)
+            if self.framing is None:
+                return [sample]
+            faces = list(enumerate(record.numbered_faces(file.name), 1))
+            chosen = faces if every else faces[file.number - 1 : file.number]
+            if not chosen:
+                raise NoFace(f"{file.name}: changed since its faces were found; run it again")
+            samples = [self._judged(sample, *face, photo) for face in chosen]
+            return [self._cropped(one, photo, store if known else None) for one in samples]
+        except BadImage as error:
+            return [replace(sample, error=error.kept())]
+
+    def detect(self, name: str, source: ImageSource, every: bool = True) -> list[FaceSample]:
+        """Return the faces of a photo with crops and hints; nothing is looked up or stored.
+
+        Args:
+            name: The name of the photo in messages.
+            source: The photo.
+            every: Return all faces, located as precisely as the first; behind them come small
+                faces of a large photo. Otherwise the most prominent face alone.
+
+        Raises:
+            BadImage: The photo cannot be read.
+            NoFace: No face is found.
+            TooSmallFace: Every face is smaller than MIN_FACE_PX.
+        """
+        reader = replace(self, cache=None, keep=False, all_hints=True)
+        file = reader.fetch(name, source)
+        photo = cache(partial(open_photo, file.content, name))
+        record = inspect(photo(), self.aligned, file.digest)
+        if every and record.usable:
+            record = locate(photo(), record)
+        sample = FaceSample(name, digest=file.digest, record=record)
+        faces = list(enumerate(record.numbered_faces(name), 1))
+        samples = [reader._judged(sample, *face, photo) for face in (faces if every else faces[:1])]
+        return [reader._cropped(one, photo, None) for one in samples]
+
+    def embed(self, samples: Sequence[FaceSample]) -> list[FaceSample]:
+        """Embed all faces that have crops, in one call, and store in the cache what is new.
+
+        Without a network the crops stay.
+        """
+        done = list(samples)
+        if self.embedder and (crops := [one.crop for one in done if one.crop is not None]):
+            rows = iter(self.embedder.embed(np.stack(crops)))
+            done = [
+                one if one.crop is None else replace(one, crop=None, embedding=next(rows))
+                for one in done
+            ]
+        new = [one for one in done if one.is_new]
+        if self.cache and self.keep and new:
+            records = {one.digest: one.record for one in new if one.record}
+            found = {
+                (one.digest, one.number): one.embedding for one in new if one.embedding is not None
+            }
+            self.cache.put(records.values(), self.network if found else b"", found)
+        return done
+
+    def sharpness(self, faces: Sequence[tuple[FaceSample, ImageSource]]) -> list[float]:
+        """Return the sharpness of faces, see `hints.sharpness`; the cache keeps it.
+
+        Args:
+            faces: Faces of photos, and where their photos are read from if it is not known.
+        """
+        key = hashlib.sha256(f"sharpness {record_kind(True)}".encode()).digest()[:16]
+        values, new = [], {}
+        for sample, source in faces:
+            place = sample.digest, sample.number
+            known = self.cache.embedding(key, *place) if self.cache else None
+            if known is None:
+                assert sample.face
+                photo = open_photo(self.fetch(sample.name, source).content, sample.name)
+                square = crop_face(photo, sample.face.landmarks, HINTS_SPEC)
+                known = new[place] = np.array([sharpness(gray_of(square))], np.float32)
+            values.append(float(known[0]))
+        if self.cache and self.keep and new:
+            self.cache.put([], key, new)
+        return values
+
+    def _judged(
+        self, sample: FaceSample, number: int, face: Face | None, photo: Callable[[], Photo]
+    ) -> FaceSample:
+        """Return one face of a photo with its hints."""
+        hints = sample.record.hints if sample.record and number == 1 else ()
+        if face and number > 1 and self.all_hints:
+            hints = face_hints(photo(), face)
+        return replace(sample, number=number, face=face, hints=hints)
+
+    def _cropped(
+        self, sample: FaceSample, photo: Callable[[], Photo], known: "PhotoCache | None"
+    ) -> FaceSample:
+        """Return a face with its embedding, if the cache knows it, or with its crop."""
+        assert self.framing
+        if known and self.embedder:
+            embedding = known.embedding(self.network, sample.digest, sample.number)
+            if embedding is not None and len(embedding) == self.embedder.width:
+                return replace(sample, embedding=embedding)
+        crop = _crop(photo(), sample.face, self.framing)
+        is_new = sample.is_new or (known is not None and self.embedder is not None)
+        return replace(sample, crop=crop, is_new=is_new)
+
+
+def inspect(photo: Photo, aligned: bool, digest: bytes) -> PhotoRecord:
+    """Return the record of a photo, which is decoded for it.
+
+    Args:
+        photo: What `open_photo` returned.
+        aligned: Find faces; without it, the whole image is looked at.
+        digest: The SHA-256 of the file; b"" of an image in memory.
+
+    Raises:
+        BadConfig: The detector's file is missing or not the expected one.
+        ImageProblem: The photo is damaged; or it is nearly black, without a face.
+    """
+    found = search_photo(photo) if aligned else []
+    usable = large_enough(found)
+    hints = face_hints(photo, usable[0]) if usable else () if aligned else whole_hints(photo)
+    width_px, height_px = photo.upright_px
+    return PhotoRecord(
+        width_px=width_px,
+        height_px=height_px,
+        tf_decodable=is_tf_decodable(photo),
+        orientation=orientation_of(photo.opened) if photo.opened else 1,
+        faces=face_rows(found) if aligned else None,
+        hints=hints,
+        digest=digest,
+    )
+
+
+def locate(photo: Photo, record: PhotoRecord) -> PhotoRecord:
+    """Return a record with its faces located precisely, and more small ones; see `detect`."""
+    usable = record.usable
+    located = locate_in_photo(photo, usable)
+    precise = [
+        new if new.side_px >= MIN_FACE_PX else old  # else the numbers behind it would change
+        for old, new in zip(usable, located, strict=False)
+    ]
+    tiny = [face for face in record.found if face.side_px < MIN_FACE_PX]
+    small = large_enough(located[len(usable) :])
+    return msgspec.structs.replace(record, faces=face_rows([*precise, *tiny, *small]))
+
+
+def _crop(photo: Photo, face: Face | None, spec: CropSpec) -> Crop:
+    return crop_photo(photo, spec) if face is None else crop_face(photo, face.landmarks, spec)
+
+
+def _is_file(source: object) -> TypeGuard[str | os.PathLike[str] | bytes | IO[bytes]]:
+    return isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read")
