@@ -167,8 +167,8 @@ class Settings(TrainConfig):
             yield f"{model} computes in float32; leave mixed_precision out"
         if self.pair_cache and not recipe.takes_pairs:
             yield (
-                f"{model} does not train from a cache of pairs; leave the cache out, or use model "
-                "difference or siamese"
+                f"{model} does not train from a cache of both kinds of pairs; leave the cache out, "
+                "or use model difference"
             )
 
     def resolve(self) -> "Settings":

@@ -79,8 +79,8 @@ class Recipe:
 
     @property
     def takes_pairs(self) -> bool:
-        """Whether it can train from a cache of pairs."""
-        return not (self.precomputes or self.points or self.article)
+        """Whether it can train from a cache, which holds genuine pairs and those of strangers."""
+        return not (self.embeds or self.article)
 
     @property
     def crop_spec(self) -> "CropSpec":

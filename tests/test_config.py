@@ -52,6 +52,7 @@ def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
         ({"align": "none"}, "align is 'none', but the weights of the bundle default need"),
         ({"batch_size": 64, "pairs_per_epoch": 32}, "pairs_per_epoch is 32; use at least"),
         ({"model": "fisher", "pair_cache": "c"}, "does not train from a cache"),
+        ({"model": "siamese", "pair_cache": "c"}, "use model difference"),
         ({"model": "fisher", "mixed_precision": True}, "leave mixed_precision out"),
         ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
     ],
@@ -90,7 +91,8 @@ def test_a_model_brings_its_recipe_for_settings_not_given():
 
 def test_resnet_begins_from_the_included_bundle_and_is_gentle():
     config = settings()
-    assert (config.init, config.align, config.start.model) == ("default", "landmarks", "resnet")
+    assert (config.init, config.align, config.model) == ("default", "landmarks", "resnet")
+    assert config.start.manifest.model == "resnet"
     assert config.epochs == RECIPES["resnet"].fine_tuning.epochs
     assert settings(epochs=5).epochs == 5
     assert settings(minutes=3).max_epochs == config.epochs
@@ -116,7 +118,6 @@ def test_lists_ask_for_view_1():
 @pytest.mark.parametrize("loss", get_args(Loss))
 def test_a_loss_is_for_models_that_embed(loss):
     assert settings(model="siamese", loss=loss).loss == loss
-    assert settings(model="siamese", loss=loss, pair_cache="folder").loss == loss
     if loss != TrainConfig.loss:
         with pytest.raises(BadConfig, match=loss):
             settings(model="difference", loss=loss)

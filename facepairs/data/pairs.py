@@ -84,8 +84,8 @@ class PairList:
         bad = list(images)
         return ~(np.isin(self.left, bad) | np.isin(self.right, bad))
 
-    def where(self, keep: npt.NDArray[np.bool_] | slice) -> "PairList":
-        """Return the pairs selected by a mask, bool[N], or a slice."""
+    def where(self, keep: npt.NDArray[np.bool_ | np.int64] | slice) -> "PairList":
+        """Return the pairs selected by a mask, bool[N], by numbers, int64[K], or by a slice."""
         return PairList(self.left[keep], self.right[keep], self.genuine[keep], self.fold[keep])
 
     def images(self) -> npt.NDArray[np.int32]:

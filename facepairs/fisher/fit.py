@@ -207,9 +207,8 @@ def fit_cohort(network: FisherNetwork, features: MemoryStore, photos: Images, se
     cohort = next((part for part in network.head.layers if part.name == COHORT), None)
     if cohort is None or len(photos) < COHORT_PEOPLE * cohort.size:
         return
-    head = network.feature_head()
     batches = np.array_split(photos, -(-len(photos) // BATCH_SIZE))
-    rows = [np.asarray(head.embeddings(features.rows[batch])) for batch in batches]
+    rows = [np.asarray(network.embeddings(features.rows[batch])) for batch in batches]
     embeddings = _unit(np.concatenate(rows)[:, :-1])  # without the dimension of the cohort
     centres = KMeans(cohort.size, n_init=1, random_state=seed).fit(embeddings).cluster_centers_
     cohort.set_cohort(_unit(centres), embeddings)

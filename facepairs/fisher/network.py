@@ -1,7 +1,7 @@
-"""The Fisher-vector network, and its head that trains on precomputed features.
+"""The Fisher-vector network, which trains on features that are computed once.
 
-The backbone is fitted once without gradients. Its features of every image can then be computed once
-(`facepairs.fisher.fit.precompute`), and training the head reads features instead of images.
+The backbone is fitted without gradients. `facepairs.fisher.fit.precompute` then computes its
+features of every image, and training reads features instead of images.
 """
 
 from collections.abc import Sequence
@@ -20,31 +20,53 @@ from facepairs.fisher.tower import (
     embed_vectors,
     fisher_tower,
 )
-from facepairs.models.augment import RandomFace
 from facepairs.models.build import build_preparation
-from facepairs.models.network import EmbeddingNetwork, PairModel, Sides, as_pairs
+from facepairs.models.network import EmbeddingNetwork, Sides, as_pairs
 
 DROPOUT = 0.2  # share of a vector's numbers set to 0 at each training step
 COMPARED = 64  # two feature vectors whose first numbers are all equal are of the same image
 
 
-class FeatureHead(PairModel):
-    """A `PairModel` of the features of a frozen backbone; shares the weights of its network.
+class FisherNetwork(EmbeddingNetwork):
+    """An embedding network whose backbone is fitted once and not trained by gradient.
 
-    The features of a mirrored image are those of the image in another order, so mirroring needs no
-    image. Training uses the image or its mirror image at random, scoring uses both.
+    It is fitted to pairs of features. Those of a mirrored image are those of the image in another
+    order, so mirroring needs no image: training uses the image or its mirror image at random,
+    scoring uses both.
 
     Args:
-        head: The network's head, of which the backbone is not used.
+        crop_px: Side of the images that are fed.
+        image_px: Side to which they are resized, a multiple of 16 from 96 on.
+        members: The regions that its members see, see `fisher_tower`.
+        cohort: The size of the cohort, likewise.
         seed: Seed of mirroring and dropout.
     """
 
-    def __init__(self, head: keras.Model, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.head = head
+    def __init__(
+        self,
+        crop_px: int,
+        image_px: int,
+        members: Sequence[Member] = MEMBERS,
+        cohort: int = COHORT_SIZE,
+        seed: int = 0,
+    ) -> None:
+        prepare, head = (
+            build_preparation(crop_px, image_px),
+            fisher_tower(image_px, members, cohort),
+        )
+        super().__init__("fisher", crop_px, image_px, prepare, keras.layers.Identity(), head, seed)
         self.mirroring = keras.random.SeedGenerator(seed)
         self.dropout = keras.layers.Dropout(DROPOUT)
-        self.build()
+
+    @property
+    def feature_count(self) -> int:
+        """How many numbers describe an image."""
+        return int(self.head.get_layer(BACKBONE).width)
+
+    def features(self, images: Any) -> Any:
+        """Return the backbone's features of uint8[N, crop_px, crop_px, 3]: float16[N, F]."""
+        backbone = self.head.get_layer(BACKBONE)
+        return ops.cast(backbone(self.preprocess(images)), "float16")
 
     def call(self, sides: Sides, training: bool = False) -> Any:
         """Return both embeddings, float32[B, 2, D], of float16[B, F] features twice."""
@@ -58,6 +80,9 @@ class FeatureHead(PairModel):
     def embeddings(self, features: Any) -> Any:
         """Embed float16[N, F] features: float32[N, D], rows of length 1."""
         return embed_vectors(self.head, ops.cast(features, "float32"))
+
+    def infer(self, *prepared: Any) -> Any:
+        return self.head(*prepared)  # it mirrors features, which is cheaper than images
 
     def _use_as_is(self, features: Any) -> Any:
         """Choose which features to use as they are rather than mirrored: bool[2·B], random.
@@ -74,46 +99,3 @@ class FeatureHead(PairModel):
     def _mirrored(self, features: Any) -> Any:
         """Return the features of the mirrored images."""
         return ops.cast(self.head.get_layer(MIRROR)(features), features.dtype)
-
-
-class FisherNetwork(EmbeddingNetwork):
-    """An embedding network whose backbone is fitted once and not trained by gradient."""
-
-    @classmethod
-    def create(
-        cls,
-        crop_px: int,
-        image_px: int,
-        members: Sequence[Member] = MEMBERS,
-        cohort: int = COHORT_SIZE,
-        seed: int = 0,
-    ) -> "FisherNetwork":
-        """Build a network with new weights, drawn from Keras's global seed.
-
-        Args:
-            crop_px: Side of the images that are fed.
-            image_px: Side to which they are resized, a multiple of 16 from 96 on.
-            members: The regions that its members see, see `fisher_tower`.
-            cohort: The size of the cohort, likewise.
-            seed: Seed of what is random in training.
-        """
-        prepare = build_preparation(crop_px, image_px)
-        head = fisher_tower(image_px, members, cohort)
-        return cls("fisher", crop_px, image_px, prepare, RandomFace(0), head, seed)
-
-    @property
-    def feature_count(self) -> int:
-        """How many numbers describe an image."""
-        return int(self.head.get_layer(BACKBONE).width)
-
-    def features(self, images: Any) -> Any:
-        """Return the backbone's features of uint8[N, crop_px, crop_px, 3]: float16[N, F]."""
-        backbone = self.head.get_layer(BACKBONE)
-        return ops.cast(backbone(self.preprocess(images)), "float16")
-
-    def feature_head(self) -> FeatureHead:
-        """Return what trains on precomputed features; it shares this network's weights."""
-        return FeatureHead(self.head, self.seed)
-
-    def infer(self, *prepared: Any) -> Any:
-        return self.head(*prepared)  # it mirrors features, which is cheaper than images

@@ -49,7 +49,7 @@ class PairMetrics(keras.metrics.Metric):  # type: ignore[misc]
         self.fars, self.prefix, self.capacity = tuple(fars), prefix, capacity
 
         def add(name: str, shape: tuple[int, ...], dtype: str) -> keras.Variable:
-            # All replicas have all pairs, see `PairModel.test_step`.
+            # All replicas have all pairs, see `Network.test_step`.
             return self.add_variable(
                 shape, "zeros", dtype=dtype, aggregation="only_first_replica", name=name
             )

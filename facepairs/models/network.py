@@ -1,9 +1,8 @@
 """The Keras models that training fits and export writes.
 
-`PairModel` is what `fit` trains: it takes both sides of a batch of pairs and returns logits or
-embeddings. `PairNetwork` and `EmbeddingNetwork` take images, uint8[B, crop_px, crop_px, 3].
-Casting, resizing and augmentation are layers of them. The exported network takes such images, too,
-so preprocessing cannot be forgotten.
+A `Network` takes both sides of a batch of pairs, images uint8[B, crop_px, crop_px, 3], and returns
+logits or embeddings. Casting, resizing and augmentation are layers of it. The exported network
+takes such images, too, so preprocessing cannot be forgotten.
 """
 
 from typing import Any, ClassVar, Literal
@@ -23,7 +22,7 @@ Sides = tuple[Any, Any]
 Batch = tuple[Sides, Any]
 
 
-class PairModel(keras.Model):  # type: ignore[misc]
+class Network(keras.Model):  # type: ignore[misc]
     """A model of both sides of pairs, to compile with a loss on its outputs.
 
     `call` returns logits float32[B, 1], or both embeddings float32[B, 2, D] of length 1. Training
@@ -33,18 +32,34 @@ class PairModel(keras.Model):  # type: ignore[misc]
     resumed training continues as if it had not stopped.
 
     Args:
+        name: Name of the architecture.
+        crop_px: Side of the images that are fed.
+        image_px: Side of the images that `head` takes.
+        prepare: [N, crop_px, crop_px, 3] → float32[N, image_px, image_px, 3] in [0, 1].
+        augment: Random changes of prepared images, in training only; a Keras layer.
+        head: The layers with the weights; only these are exported.
         seed: Seed of the random layers.
-        name: The model's name.
     """
 
-    def __init__(self, seed: int = 0, name: str | None = None) -> None:
-        super().__init__(name=name)
-        self.seed = seed
-        self.pairs = PairMetrics((), prefix="", capacity=MAX_VALIDATION_PAIRS, name="pairs")
+    kind: ClassVar[Literal["pair", "embedding"]]
+    export_inputs: ClassVar[tuple[str, ...]]
+    export_output: ClassVar[str]
 
-    def build(self, input_shape: Any = None) -> None:
-        """Mark the model as built: all its parts are."""
-        self.built = True
+    def __init__(
+        self,
+        name: str,
+        crop_px: int,
+        image_px: int,
+        prepare: keras.Model,
+        augment: keras.Layer,
+        head: keras.Model,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(name=name)
+        self.crop_px, self.image_px, self.seed = crop_px, image_px, seed
+        self.prepare, self.augment, self.head = prepare, augment, head
+        self.pairs = PairMetrics((), prefix="", capacity=MAX_VALIDATION_PAIRS, name="pairs")
+        self.built = True  # all its parts are
 
     def train_step(self, data: Batch) -> dict[str, Any]:
         """Move the weights by the gradient of the batch's loss; return the epoch's mean loss."""
@@ -77,47 +92,6 @@ class PairModel(keras.Model):  # type: ignore[misc]
         Keras would reduce the first batch eagerly, which several workers cannot do (keras#20585).
         """
 
-
-def _as_logs(logs: dict[str, Any]) -> dict[str, Any]:
-    """Return logs as `fit` reduces them: several workers average them over their first axis."""
-    strategy = tf.distribute.get_strategy()
-    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
-        return logs
-    return {name: tf.reshape(value, [1]) for name, value in logs.items()}
-
-
-class Network(PairModel):
-    """A `PairModel` of images: its parts, and how they are joined for training and for export.
-
-    Args:
-        name: Name of the architecture.
-        crop_px: Side of the images that are fed.
-        image_px: Side of the images that `head` takes.
-        prepare: [N, crop_px, crop_px, 3] → float32[N, image_px, image_px, 3] in [0, 1].
-        augment: Random changes of prepared images, in training only; a Keras layer.
-        head: The layers with the weights; only these are exported.
-        seed: Seed of the random layers.
-    """
-
-    kind: ClassVar[Literal["pair", "embedding"]]
-    export_inputs: ClassVar[tuple[str, ...]]
-    export_output: ClassVar[str]
-
-    def __init__(
-        self,
-        name: str,
-        crop_px: int,
-        image_px: int,
-        prepare: keras.Model,
-        augment: keras.Layer,
-        head: keras.Model,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(seed, name)
-        self.crop_px, self.image_px = crop_px, image_px
-        self.prepare, self.augment, self.head = prepare, augment, head
-        self.build()
-
     def preprocess(self, images: Any, training: bool = False) -> Any:
         """Return images as the head takes them, augmented for training.
 
@@ -133,10 +107,8 @@ class Network(PairModel):
 
     def seen_in_training(self, sides: Sides) -> Sides:
         """Return a batch's images as the next training step feeds them to the head."""
-        augments = self.compiled  # else another model is fitted, see `fisher`
-        if augments:
-            self._seed_random_layers()
-        left, right = ops.split(self.preprocess(ops.concatenate(sides, axis=0), augments), 2)
+        self._seed_random_layers()
+        left, right = ops.split(self.preprocess(ops.concatenate(sides, axis=0), training=True), 2)
         return left, right
 
     def inference_model(self) -> keras.Model:
@@ -187,6 +159,14 @@ class EmbeddingNetwork(Network):
 
     def infer(self, *prepared: Any) -> Any:
         return with_mirror_image(self.head, *prepared)
+
+
+def _as_logs(logs: dict[str, Any]) -> dict[str, Any]:
+    """Return logs as `fit` reduces them: several workers average them over their first axis."""
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return logs
+    return {name: tf.reshape(value, [1]) for name, value in logs.items()}
 
 
 def as_pairs(embeddings: Any) -> Any:

@@ -1,7 +1,6 @@
-"""The callbacks of a training beside Keras' own: pace and progress, checkpoints, stopping."""
+"""The callbacks of a training beside Keras' own: time and progress, saving, stopping."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -11,15 +10,15 @@ import tensorflow as tf
 from facepairs.config import Settings
 from facepairs.support import console
 from facepairs.support.words import format_duration
-from facepairs.training.checkpoints import COLUMNS, Checkpoints, Epoch, Progress
 from facepairs.training.distribution import Workers
+from facepairs.training.progress import Epoch, Progress
 from facepairs.training.schedule import PlannedRate, plan_epochs
 from facepairs.training.stop import ShouldStop
 
 Logs = dict[str, Any] | None  # as Keras passes them to callbacks
 
 
-class Pace(keras.callbacks.Callback):  # type: ignore[misc]
+class Timekeeper(keras.callbacks.Callback):  # type: ignore[misc]
     """Measures each epoch, reports it, and ends the training in time. Comes first.
 
     Adds to the logs: `learning_rate`, `pairs_per_s`, `input_wait`, `seconds` and `wall_s`, which
@@ -48,6 +47,13 @@ class Pace(keras.callbacks.Callback):  # type: ignore[misc]
         self._ending_s, self._waited_s, self._workers = ending_s, waited_s, workers
         self._began = self._steps_s = 0.0
         self._show_step = console.progress("")
+        self._plan()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or patience is lost."""
+        done, patience = self._progress.epochs_done, self._config.patience
+        return done >= self._rate.epochs or self._progress.lost_patience(patience)
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self._show_step = console.progress(f"epoch {epoch + 1}/{self._rate.epochs}")
@@ -70,19 +76,19 @@ class Pace(keras.callbacks.Callback):  # type: ignore[misc]
             "seconds": self._progress.seconds + time.perf_counter() - self._began,
             "wall_s": self._progress.wall_s,
         }
-        row = Epoch(epoch + 1, **{name: float(logs[name]) for name in COLUMNS})
+        row = Epoch(epoch + 1, **{name: float(logs[name]) for name in Epoch.__struct_fields__[1:]})
         self._progress.history.append(row)
-        self.plan()
+        self._plan()
         left_s = row.seconds * (rate.epochs / row.epoch - 1)
         console.log(
             f"epoch {row.epoch}/{rate.epochs}  loss {row.loss:.4f}  "
             f"validation AUC {row.val_auc:.4f}  {row.pairs_per_s:,.0f} pairs/s  "
             f"input wait {row.input_wait:.1%}  {format_duration(left_s)} left"
         )
-        if row.epoch >= rate.epochs:
+        if self.is_over:
             self.model.stop_training = True
 
-    def plan(self) -> None:
+    def _plan(self) -> None:
         """Plan how many epochs there will be, if time is limited and the first epoch is known."""
         ends_s = [row.seconds for row in self._progress.history if row.epoch]
         if self._config.minutes and ends_s:
@@ -92,52 +98,14 @@ class Pace(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 class SaveEpoch(keras.callbacks.Callback):  # type: ignore[misc]
-    """Saves the state after each epoch, and keeps that of the best one.
+    """Saves weights, optimizer and history after each epoch."""
 
-    Args:
-        checkpoints: Where to save.
-        progress: How far the training has got, the epoch at hand included.
-    """
-
-    def __init__(self, checkpoints: Checkpoints, progress: Progress) -> None:
+    def __init__(self, progress: Progress) -> None:
         super().__init__()
-        self._checkpoints, self._progress = checkpoints, progress
-
-    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        self._checkpoints.save(self.model, epoch + 1)
-        self._checkpoints.keep(self._progress.needed)
-
-
-class Patience(keras.callbacks.EarlyStopping):  # type: ignore[misc]
-    """Keras' early stopping, which counts the epochs of a resumed training, too."""
-
-    def __init__(self, patience: int, progress: Progress) -> None:
-        super().__init__(monitor="val_auc", mode="max", patience=patience)
         self._progress = progress
 
-    def on_train_begin(self, logs: Logs = None) -> None:
-        super().on_train_begin(logs)
-        if kept := self._progress.kept:
-            self.best, self.wait = kept.val_auc, self._progress.epochs_without_gain
-
-
-class HistoryFile(keras.callbacks.CSVLogger):  # type: ignore[misc]
-    """Keras' CSV log with a training's own columns alone, so that a resumed run appends to it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(str(path), append=True)
-
-    def on_train_begin(self, logs: Logs = None) -> None:
-        super().on_train_begin(logs)
-        self.keys = list(COLUMNS)
-
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        super().on_epoch_end(epoch + 1, logs)
-
-    def close(self) -> None:
-        """Close the file, which Keras leaves open if `fit` raises."""
-        if self.csv_file is not None:
-            self.csv_file.close()
+        self._progress.save(self.model)
 
 
 class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]

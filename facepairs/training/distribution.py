@@ -61,6 +61,20 @@ class Workers:
             if isinstance(layer, keras.layers.BatchNormalization):
                 layer.synchronized = True
 
+    def check_batch_size(self, size: int) -> None:
+        """Raise BadConfig when the replicas cannot share a batch; log that they do."""
+        if self.replicas == 1:
+            return
+        if size % self.replicas or size < 2 * self.replicas:
+            raise BadConfig(
+                f"batch_size {size} cannot be shared by {self.replicas} devices; use "
+                f"{max(2, round(size / self.replicas)) * self.replicas}, or other devices",
+                "batch_size",
+                "devices",
+            )
+        worker = f"worker {self.worker} of {self.workers}"
+        console.log(f"{worker}; {self.replicas} devices share every batch")
+
     def own_pairs(self, block: PairList, batch_size: int) -> PairList:
         """Return this worker's part of each batch in a block of whole batches."""
         worker = np.arange(len(block)) % batch_size // (batch_size // self.workers)

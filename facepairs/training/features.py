@@ -1,37 +1,42 @@
-"""`prepare_features`: what is done before the epochs of a network that trains on features."""
+"""`prepare_source`: what a network is fed from, and what is done before its epochs."""
 
 from facepairs.fisher.fit import fit_mixture, precompute, start_projection
 from facepairs.fisher.network import FisherNetwork
-from facepairs.pipeline.memory import MemoryStore
+from facepairs.models.network import Network
+from facepairs.pipeline.dataset import Store
 from facepairs.support import console
 from facepairs.training.distribution import Workers
 from facepairs.training.inputs.data import TrainingData
+from facepairs.training.progress import Progress
 from facepairs.training.stop import ShouldStop, TrainingInterrupted
 
 
-def prepare_features(
+def prepare_source(
     data: TrainingData,
-    network: FisherNetwork,
-    is_new: bool,
+    network: Network,
+    progress: Progress,
     workers: Workers,
     should_stop: ShouldStop,
-) -> MemoryStore:
-    """Compute the backbone's features of all images; a new training first fits the backbone.
+) -> Store:
+    """Return the images; for a Fisher network their features, which are computed now.
 
-    It then also starts the projection from the features. The chief fits; every worker computes all
-    features.
+    A new training of it first fits the backbone, and starts the projection from the features. The
+    chief fits; every worker computes all features.
 
     Args:
         data: The images.
         network: Its weights are set in a new training.
-        is_new: Whether training starts from random weights.
+        progress: How far the training has got.
         workers: The workers.
         should_stop: Returns whether to stop.
 
     Raises:
         TrainingInterrupted: Nothing is saved: a resumed training begins here again.
     """
+    if not isinstance(network, FisherNetwork):
+        return data.store
     images, seed = data.images, data.config.seed
+    is_new = not (progress.history or data.config.start)
     if is_new:
         if workers.is_chief:
             with console.waiting("fitting local descriptors"):

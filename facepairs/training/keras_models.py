@@ -10,6 +10,7 @@ from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.models.convolutional import difference_head, face_tower
 from facepairs.models.export.keras_file import check_keras_file
+from facepairs.models.network import Network
 
 TRAINABLE = ("difference", "siamese")
 
@@ -86,3 +87,22 @@ def read_keras(bundle: Bundle) -> keras.Model:
                 f"{bundle.folder / MODEL}: cannot be read ({lines[0]}); it is damaged or of "
                 "another version: copy the bundle again, or give another one"
             ) from None
+
+
+def load_initial_weights(bundle: Bundle, network: Network) -> None:
+    """Set a network's weights from a bundle's Keras model; nothing in the bundle is executed.
+
+    Raises:
+        BadBundle: Keras refuses the file, or its weights do not fit the network.
+    """
+    try:
+        weights = read_keras(bundle).get_layer(network.head.name).get_weights()
+    except ValueError:
+        weights = []
+    if [w.shape for w in weights] != [w.shape for w in network.head.get_weights()]:
+        raise BadBundle(
+            f"{bundle.folder}: its network is not the {network.name} that this version builds; "
+            "train without it, or with the version that made it",
+            "init",
+        )
+    network.head.set_weights(weights)

@@ -1,6 +1,6 @@
 """`PairPictures`: pairs of faces in TensorBoard, as the network sees them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,6 @@ import tensorflow as tf
 from PIL import Image, ImageDraw
 
 from facepairs.data.pairs import PairList
-from facepairs.models.network import Network
-from facepairs.pipeline.dataset import make_dataset
 from facepairs.training.inputs.data import TrainingData
 
 SHOWN = 8  # pairs of a picture
@@ -24,38 +22,29 @@ Images = npt.NDArray[np.float32]
 class PairPictures(keras.callbacks.Callback):  # type: ignore[misc]
     """Writes pictures of pairs for TensorBoard, once an epoch.
 
-    - `pairs/training`: pairs of the epoch's first batch after augmentation.
+    - `pairs/training`: the first pairs that are drawn for the epoch, after augmentation.
     - `pairs/worst_genuine`, `pairs/worst_impostors`: the validation pairs that the model judges
       worst, with their scores.
 
     Args:
         folder: TensorBoard's folder; the pictures go into `pictures` in it.
         data: The images and pairs.
-        network: Its layers prepare and augment images.
         shows_worst: Whether the model's scores are in the order of the validation pairs, as they
             are on one device.
     """
 
-    def __init__(
-        self, folder: Path, data: TrainingData, network: Network, shows_worst: bool = True
-    ) -> None:
+    def __init__(self, folder: Path, data: TrainingData, shows_worst: bool = True) -> None:
         super().__init__()
         self._writer = tf.summary.create_file_writer(str(folder / "pictures"))
-        self._network, self._shows_worst, self._epoch = network, shows_worst, 0
-        self._validation = data.validation_pairs()
-        self._worst = self._validation
-        # Each dataset is built once: TensorFlow keeps the functions of every new one.
-        self._first_batch = data.first_batch(lambda: self._epoch)
-        self._worst_batch = make_dataset(data.store, self._worst_blocks, SHOWN)
-
-    def _worst_blocks(self) -> Iterator[PairList]:
-        yield self._worst
+        self._shows_worst, self._epoch = shows_worst, 0
+        self._sampler, self._batch_size = data.sampler(), data.config.batch_size
+        self._validation, self._load = data.validation_pairs(), data.store.loader(2 * SHOWN)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._epoch = epoch
-        sides, genuine = next(iter(self._first_batch))
-        left, right = (np.asarray(side[:SHOWN]) for side in self._network.seen_in_training(sides))
-        self._write("pairs/training", left, right, map(_label, np.asarray(genuine) > 0))
+        pairs = self._sampler.block(epoch, 0, self._batch_size).where(slice(SHOWN))
+        sides = self.model.seen_in_training(self._images(pairs))
+        self._write("pairs/training", sides, map(_label, pairs.genuine))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if not self._shows_worst:
@@ -68,13 +57,17 @@ class PairPictures(keras.callbacks.Callback):  # type: ignore[misc]
         ):
             numbers = np.flatnonzero(kind)
             worst = numbers[np.argsort(sign * scores[numbers], kind="stable")[:SHOWN]]
-            self._worst = PairList(*(column[worst] for column in vars(pairs).values()))
-            (left, right), _ = next(iter(self._worst_batch))
-            left, right = (np.asarray(self._network.preprocess(side)) for side in (left, right))
+            sides = map(self.model.preprocess, self._images(pairs.where(worst)))
             labels = [f"{_label(sign > 0)}, score {scores[number]:.3f}" for number in worst]
-            self._write(tag, left, right, labels)
+            self._write(tag, sides, labels)
 
-    def _write(self, tag: str, left: Images, right: Images, labels: Iterable[str]) -> None:
+    def _images(self, pairs: PairList) -> tuple[tf.Tensor, tf.Tensor]:
+        """Load both sides of some pairs."""
+        left, right = tf.split(self._load(tf.concat([pairs.left, pairs.right], axis=0)), 2)
+        return left, right
+
+    def _write(self, tag: str, sides: Iterable[Any], labels: Iterable[str]) -> None:
+        left, right = map(np.asarray, sides)
         with self._writer.as_default(step=self._epoch + 1):
             tf.summary.image(tag, pair_sheet(left, right, labels)[None])
         self._writer.flush()

@@ -8,8 +8,8 @@ RUN/bundle/           the verifier
 RUN/result.json       the result, once the training is finished
 """
 
-import contextlib
 import json
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,12 @@ from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
 from facepairs.support.words import counted
-from facepairs.training.checkpoints import read_history
+from facepairs.training.progress import read_history
 
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
 
-CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.csv"
+CONFIG, BUNDLE, RESULT = "config.toml", "bundle", "result.json"
 LOCK = "run.lock"
 CHANGEABLE = frozenset(("epochs", "minutes", "patience"))  # how long a resumed run trains
 SCHEMA = 3
@@ -75,6 +75,10 @@ class Run:
             return None
         return cls(**{**values, "out": out}) if (out / BUNDLE / MANIFEST).is_file() else None
 
+    def write(self) -> None:
+        """Write `result.json`, which marks the run as finished."""
+        write_json(self.out / RESULT, self.to_json())
+
     @property
     def has_bundle(self) -> bool:
         """Whether there is a bundle: not if interrupted, or on workers other than the chief."""
@@ -98,7 +102,7 @@ class Run:
 
         A training that starts from a bundle also has epoch 0, the start: its `loss` is None.
         """
-        return [msgspec.structs.asdict(row) for row in read_history(self.out / HISTORY)]
+        return [msgspec.structs.asdict(row) for row in read_history(self.out)]
 
     def verifier(self) -> "Verifier":
         """Open the bundle; raises BadRun where there is none."""
@@ -197,33 +201,13 @@ def check_place(out: Path, data: Path, resume: bool) -> None:
         )
 
 
-class RunFolder:
-    """A run folder that this process has locked; use it as a context manager.
+def lock_run(out: Path) -> AbstractContextManager[None]:
+    """Lock a run folder; raises BadRun if another process holds it, or it cannot be written."""
+    return held(out / LOCK, out)
 
-    Args:
-        path: The folder.
-        read_only: Neither lock nor write: for workers other than the chief.
-    """
 
-    def __init__(self, path: Path, read_only: bool = False) -> None:
-        self.path, self.read_only = path, read_only
-        self._lock = contextlib.ExitStack()
-
-    def __enter__(self) -> "RunFolder":
-        if not self.read_only:
-            self._lock.enter_context(held(self.path / LOCK, self.path))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.close()
-
-    def begin(self, config: Settings) -> None:
-        """Write the settings; the run is not finished any more."""
-        if not self.read_only:
-            (self.path / RESULT).unlink(missing_ok=True)
-            with atomic_file(self.path / CONFIG) as handle:
-                handle.write(config.to_toml())
-
-    def finish(self, run: Run) -> None:
-        """Write `result.json`, which marks the run as finished."""
-        write_json(self.path / RESULT, run.to_json())
+def begin_run(out: Path, config: Settings) -> None:
+    """Write the settings; the run is not finished any more."""
+    (out / RESULT).unlink(missing_ok=True)
+    with atomic_file(out / CONFIG) as handle:
+        handle.write(config.to_toml())

@@ -13,6 +13,7 @@ from typing import Any
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.loading import load_bundle
+from facepairs.bundles.manifest import StartingBundle
 from facepairs.bundles.measured import Measured
 from facepairs.bundles.model import Model
 from facepairs.bundles.writer import write_bundle
@@ -20,6 +21,7 @@ from facepairs.evaluation.pair_scores import add_impostors_for, refuse_unusable,
 from facepairs.evaluation.serialize import to_plain
 from facepairs.fisher.fit import fit_cohort
 from facepairs.fisher.network import FisherNetwork
+from facepairs.models.build import use_float32
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.network import Network
@@ -28,23 +30,22 @@ from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
-from facepairs.training.checkpoints import Progress
 from facepairs.training.inputs.data import TrainingData
+from facepairs.training.progress import Progress
 from facepairs.training.run_folder import BUNDLE
 from facepairs.verification.verifier import Verifier, subject_faces
 
 
 def write_trained_bundle(
-    data: TrainingData, network: Network, progress: Progress, source: Store, out: Path
+    data: TrainingData, network: Network, progress: Progress, source: Store
 ) -> Bundle:
-    """Export a network, calibrate it and write OUT/bundle.
+    """Export the epoch that is kept, calibrate it and write RUN/bundle.
 
     Args:
         data: The settings, people and images.
-        network: The network with the weights of the epoch that is kept.
+        network: The network, with the weights of the last epoch.
         progress: How it was trained.
         source: What it was fed from: images, or the features of a frozen backbone.
-        out: The run folder.
 
     Raises:
         NotEnough: The calibration pairs do not suffice.
@@ -53,6 +54,9 @@ def write_trained_bundle(
     """
     assert progress.kept is not None
     kept = progress.kept.epoch
+    if kept != progress.epochs_done:
+        progress.load(network, kept)
+    use_float32(network.head)
     console.log(f"exporting epoch {kept}" if kept else "exporting the start")
     return_freed_memory()  # what training held
     if isinstance(network, FisherNetwork) and isinstance(source, MemoryStore):
@@ -79,7 +83,7 @@ def write_trained_bundle(
         draft = write_bundle(Path(folder, "draft"), manifest, {NETWORK: onnx}, NOBODY)
         fitted = _calibrate(load_bundle(draft), data)
     files = {NETWORK: onnx, MODEL: keras_bytes(model)}
-    return write_bundle(out / BUNDLE, manifest, files, _identities(data, progress), fitted)
+    return write_bundle(progress.run / BUNDLE, manifest, files, _identities(data), fitted)
 
 
 def _calibrate(model: Model, data: TrainingData) -> Measured:
@@ -96,7 +100,7 @@ def _calibrate(model: Model, data: TrainingData) -> Measured:
 
 def _record(data: TrainingData, progress: Progress) -> dict[str, Any]:
     """Return what the manifest tells of the training."""
-    kept, initial = progress.kept, progress.origin.initial
+    kept, start = progress.kept, data.config.start
     assert kept is not None
     record = {
         "protocol": data.config.protocol,
@@ -112,17 +116,21 @@ def _record(data: TrainingData, progress: Progress) -> dict[str, Any]:
         "config": data.config.portable(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    if initial:
-        record["init"] = {k: v for k, v in to_plain(initial).items() if k != "known"}
+    if start:
+        old = start.manifest
+        origin = StartingBundle(
+            old.created, old.files[old.network.file].sha256, old.weights_licence
+        )
+        record["init"] = {"model": old.model, **to_plain(origin)}
     return record
 
 
-def _identities(data: TrainingData, progress: Progress) -> Identities:
-    """Return the people who influenced the weights or the calibration."""
-    initial = progress.origin.initial
+def _identities(data: TrainingData) -> Identities:
+    """Return the people who influenced the weights, also those of the start, or the calibration."""
+    start = data.config.start
     trained, calibrating = (
         [data.index.people[int(person)] for person in part]
         for part in (data.split.fitted, data.split.calibration)
     )
-    known = Identities(frozenset(initial.known if initial else ()), frozenset())
+    known = Identities(start.identities.training if start else frozenset(), frozenset())
     return Identities.of(trained, calibrating).union(known)

@@ -59,9 +59,9 @@ def run_workers(count: int, options: argparse.Namespace) -> Row:
             _, errors = process.communicate()
             if process.returncode:
                 raise SystemExit(f"measuring failed:\n{errors[-2000:]}")
-        from facepairs.training.checkpoints import read_history
+        from facepairs.training.progress import read_history
 
-        last = read_history(out / "history.csv")[-1]
+        last = read_history(out)[-1]
     return {
         "workers": count,
         "pairs_per_s": last.pairs_per_s,

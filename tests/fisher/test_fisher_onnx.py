@@ -12,7 +12,7 @@ from facepairs.models.export.convert import export_onnx
 
 def network(crop_px, image_px):
     """A Fisher network with a mixture like a fitted one."""
-    made = FisherNetwork.create(crop_px, image_px, members=("face",), cohort=0)
+    made = FisherNetwork(crop_px, image_px, members=("face",), cohort=0)
     (fisher,) = made.head.get_layer(BACKBONE).members
     random = np.random.default_rng(0)
     half, wide = fisher.gaussians // 2, fisher.components + 2

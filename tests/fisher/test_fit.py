@@ -33,7 +33,7 @@ def store(faces):
 
 
 def fitted(store, images):
-    network = FisherNetwork.create(96, 96, members=("face",), cohort=0)
+    network = FisherNetwork(96, 96, members=("face",), cohort=0)
     fit_mixture(network, store, images, seed=0)
     return network
 
@@ -103,7 +103,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 @pytest.fixture(scope="module")
 def several(store):
     """A network of two members with a cohort of five, and the features of all images."""
-    network = FisherNetwork.create(96, 96, members=("face", "eyes"), cohort=5)
+    network = FisherNetwork(96, 96, members=("face", "eyes"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
     features = precompute(network, store, 48)
     start_projection(network, features, np.arange(36), seed=0)
@@ -129,7 +129,7 @@ def test_the_cohort_needs_enough_people(several):
     assert not np.asarray(layer.cohort).any()
     fit_cohort(network, features, np.arange(20), seed=0)
     assert np.linalg.norm(layer.cohort, axis=0) == pytest.approx(1, abs=1e-5)
-    cosines = np.asarray(network.feature_head().embeddings(features.rows[:20]))
+    cosines = np.asarray(network.embeddings(features.rows[:20]))
     assert cosines[:, -1].std() > 0
     assert cosines.shape == (20, 257)
 

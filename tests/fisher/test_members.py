@@ -23,7 +23,7 @@ MEMBERS = ("eyes", "lines")
 
 
 def as_fitted(cohort=0):
-    made = FisherNetwork.create(96, 96, members=MEMBERS, cohort=cohort)
+    made = FisherNetwork(96, 96, members=MEMBERS, cohort=cohort)
     for layer in made.head.get_layer(BACKBONE).members:  # as close as in a fitted mixture
         layer.deviations.assign(np.full(layer.deviations.shape, 0.2, np.float32))
         layer.means.assign(layer.means * 4)

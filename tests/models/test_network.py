@@ -70,7 +70,7 @@ def test_the_difference_network_ignores_mirroring_and_light():
 )
 def test_a_face_and_its_mirror_image_have_the_same_embedding_of_length_one(name, crop, px, wide):
     fisher = name == "fisher"
-    network = FisherNetwork.create(crop, px) if fisher else build_network(name, crop, px, 0.0)
+    network = FisherNetwork(crop, px) if fisher else build_network(name, crop, px, 0.0)
     model, crops = network.inference_model(), images(2, crop)
     rows = np.asarray(model(crops))
     assert rows.shape == (2, wide)

@@ -1,5 +1,6 @@
 """A training is saved after every epoch, and goes on from there bit for bit."""
 
+import resource
 import shutil
 from dataclasses import replace
 
@@ -11,21 +12,14 @@ from processes.ctrl_c import press_after
 from tiny.bundles import write_bundle_of
 
 import facepairs
+from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.config import TrainConfig
-from facepairs.errors import BadRun
+from facepairs.errors import BadData, BadRun
 from facepairs.models.build import build_network
-from facepairs.training.callbacks import Patience
-from facepairs.training.checkpoints import (
-    Checkpoints,
-    Epoch,
-    Origin,
-    Progress,
-    read_history,
-    write_history,
-)
 from facepairs.training.fit import fit_people
 from facepairs.training.inputs.people import prepare
+from facepairs.training.progress import Epoch, Progress, read_history
 
 EPOCHS, STEPS, BATCH = 2, 4, 8
 GIVEN = TrainConfig(
@@ -87,21 +81,29 @@ def test_the_settings_decide_on_mixed_precision_not_the_global_policy(
     assert keras.config.dtype_policy().name == global_policy
 
 
-def test_mixed_precision_resumes_bit_for_bit_and_its_bundle_is_in_float32(
-    people, whole, tmp_path, monkeypatch
-):
-    mixed, run, other = GIVEN.replace(mixed_precision=True).resolve(), *map(tmp_path.joinpath, "ab")
-    with monkeypatch.context() as patch:
-        press_after(patch, STEPS - 1)
-        fit_people(*people, mixed, run)
-    resumed, unstopped = fit_people(*people, mixed, run), fit_people(*people, mixed, other)
-    assert saved_arrays(run) == saved_arrays(other) != saved_arrays(whole[0])
-    assert resumed.threshold == unstopped.threshold
-    for row, in_float32 in zip(history(run), history(whole[0]), strict=True):
+@pytest.fixture(scope="module")
+def mixed(people, tmp_path_factory):
+    out = tmp_path_factory.mktemp("mixed") / "run"
+    return fit_people(*people, GIVEN.replace(mixed_precision=True).resolve(), out)
+
+
+def test_a_bundle_of_mixed_precision_computes_in_float32(whole, mixed):
+    assert saved_arrays(mixed.out) != saved_arrays(whole[0])
+    for row, in_float32 in zip(mixed.history, whole[1].history, strict=True):
         assert row["loss"] == pytest.approx(in_float32["loss"], rel=0.1)
-    layers = facepairs.load_keras(resumed.bundle)._flatten_layers()
+    layers = facepairs.load_keras(mixed.bundle)._flatten_layers()
     assert {layer.compute_dtype for layer in layers} == {"float32"}
     assert keras.config.dtype_policy().name == "float32"
+
+
+@pytest.mark.slow
+def test_mixed_precision_resumes_bit_for_bit(people, mixed, tmp_path, monkeypatch):
+    run, config = tmp_path / "run", mixed.config
+    with monkeypatch.context() as patch:
+        press_after(patch, STEPS - 1)
+        assert fit_people(*people, config, run).interrupted
+    assert fit_people(*people, config, run).threshold == mixed.threshold
+    assert saved_arrays(run) == saved_arrays(mixed.out)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -128,44 +130,72 @@ def test_callbacks_get_a_real_model_and_can_end_a_training(people, tmp_path):
     assert list((tmp_path / "board").rglob("*.xplane.pb"))
 
 
+@pytest.fixture
+def tiny_model():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+
 @pytest.mark.parametrize(
-    ("aucs", "chosen", "kept", "needed"),
+    ("aucs", "chosen", "kept", "saved"),
     [
-        ((0.8, 0.7, 0.6), True, 0, {0, 2}),
-        ((0.8, 0.9, 0.7), True, 1, {1, 2}),
-        ((0.8, 0.9, 0.9), True, 1, {1, 2}),
-        ((0.8, 0.9, 0.7), False, 0, {0, 2}),  # nobody chooses: the last epoch or the start
-        ((0.8, 0.7, 0.9), False, 2, {0, 2}),
+        ((0.8, 0.7, 0.6), True, 0, [0, 2]),
+        ((0.8, 0.9, 0.7), True, 1, [1, 2]),
+        ((0.8, 0.9, 0.9), True, 1, [1, 2]),
+        ((0.8, 0.9, 0.7), False, 0, [0, 2]),  # nobody chooses: the last epoch or the start
+        ((0.8, 0.7, 0.9), False, 2, [0, 2]),
     ],
 )
-def test_the_epoch_that_is_kept(aucs, chosen, kept, needed):
-    rows = [Epoch(number, float(number), auc, 3.0) for number, auc in enumerate(aucs)]
-    progress = Progress(Origin("sources"), rows, chosen, 0.0)
-    assert progress.kept.epoch == kept
-    assert progress.needed == needed
-    assert progress.epochs_done == 2
-    if chosen:
-        lost = [progress.lost_patience(n) for n in (2 - kept, 3 - kept, None)]
-        assert lost == [True, False, False]
+def test_the_epoch_that_is_kept(tmp_path, tiny_model, aucs, chosen, kept, saved):
+    progress = Progress(tmp_path, "sources", chosen, 0.0)
+    for number, auc in enumerate(aucs):
+        loss = 0.5 if number else None
+        progress.history.append(Epoch(number, float(number), auc, 3.0, loss))
+        tiny_model.layers[0].bias.assign([number])
+        progress.save(tiny_model)
+    files = sorted((tmp_path / "checkpoints").iterdir())
+    assert [int(path.name.split("-")[1]) for path in files] == saved
+    again = Progress(tmp_path, "sources", chosen, 0.0)
+    assert again.history == progress.history
+    for found in (progress, again):
+        assert (found.kept.epoch, found.epochs_done) == (kept, 2)
+        lost = [found.lost_patience(n) for n in (2 - kept, 3 - kept, None)]
+        assert lost == [chosen, False, False]
+        found.load(tiny_model, kept)
+        assert float(tiny_model.layers[0].bias[0]) == kept
+    with pytest.raises(BadRun, match="other people or images"):
+        Progress(tmp_path, "other people", chosen, 0.0)
 
 
-def test_patience_counts_the_epochs_of_a_resumed_training():
-    rows = [Epoch(number, 1.0, auc, 3.0) for number, auc in enumerate((0.9, 0.8), 1)]
-    stop = Patience(2, Progress(Origin(""), rows, True, 0.0))
-    stop.set_model(keras.Sequential([keras.layers.Dense(1)]))
-    stop.on_train_begin()
-    stop.on_epoch_end(2, {"val_auc": 0.89})
-    assert stop.model.stop_training
-
-
-def test_a_row_that_is_cut_is_no_epoch(tmp_path):
-    rows = [Epoch(0, 0.0, 0.5, 1.0), Epoch(1, 2.0, 0.75, 3.0, 0.1, 0.01, 20.0, 0.25)]
-    write_history(tmp_path / "history.csv", rows)
-    assert read_history(tmp_path / "history.csv") == rows
+def test_a_damaged_history_is_refused(tmp_path, tiny_model):
+    progress = Progress(tmp_path, "sources", True, 0.0)
+    progress.history.append(Epoch(1, 2.0, 0.75, 3.0, 0.1, 0.01, 20.0, 0.25))
+    progress.save(tiny_model)
+    assert read_history(tmp_path) == progress.history
     with (tmp_path / "history.csv").open("a") as handle:
-        handle.write("2,0.25,0.0")
-    assert read_history(tmp_path / "history.csv") == rows
-    assert read_history(tmp_path / "none.csv") == []
+        handle.write("2,0.25")
+    with pytest.raises(BadRun, match="history"):
+        read_history(tmp_path)
+    assert read_history(tmp_path / "none") == []
+
+
+def test_a_full_disk_keeps_what_was_saved(tmp_path, tiny_model):
+    progress = Progress(tmp_path, "sources", True, 0.0)
+    for epoch in (1, 2):
+        progress.history.append(Epoch(epoch, 2.0, 0.75, 3.0))
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if epoch == 1:
+            progress.save(tiny_model)
+            before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
+            continue
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limit[1]))
+        try:
+            with pytest.raises(BadData, match="epoch-0002"):
+                progress.save(tiny_model)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
 
 @pytest.mark.parametrize("chosen", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -175,7 +205,7 @@ def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
     keras.utils.set_random_seed(5)
     recipe = CONFIG.recipe
     other = build_network("siamese", recipe.crop_px, recipe.image_size, 1.0)
-    write_bundle_of(tmp_path / "bundle", other, Identities.of((), ()))
+    write_bundle_of(tmp_path / "bundle", other, Identities.of(("Somebody Else",), ("No One",)))
     if chosen:
         split = replace(split, validation=split.test)
     run = fit_people(index, plan, split, config.resolve(), tmp_path / "run")
@@ -184,8 +214,14 @@ def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
     assert [row["loss"] is None for row in rows] == [True, False, False]
     candidates = rows if chosen else [rows[0], rows[-1]]
     assert run.val_auc == max(row["val_auc"] for row in candidates)
-    checkpoints = Checkpoints(tmp_path / "run" / "checkpoints")
-    assert set(checkpoints.saved()) == {2, run.epoch if chosen else 0}
+    files = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    saved = sorted({2, run.epoch if chosen else 0})
+    assert [int(path.name.split("-")[1]) for path in files] == saved
+    start, made = Bundle.open(tmp_path / "bundle"), Bundle.open(run.bundle)
+    people = ["Somebody Else", "No One"]
+    assert made.identities.trained_with(people).tolist() == [True, False]
+    assert made.manifest.weights_licence == "research"
+    assert made.manifest.training.init.created == start.manifest.created
 
 
 def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(people, whole, tmp_path):

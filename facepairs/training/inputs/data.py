@@ -6,7 +6,7 @@ decides where the images come from.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from facepairs.data.sampler import (
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
 from facepairs.photos.crop import CropPlan
-from facepairs.pipeline.dataset import Store, clocked, make_dataset, no_autograph
+from facepairs.pipeline.dataset import Store, clocked, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
@@ -37,7 +37,7 @@ from facepairs.pipeline.records.store import RecordStore
 from facepairs.support import console
 from facepairs.training.distribution import Workers
 from facepairs.training.inputs.pair_cache import open_training_cache
-from facepairs.training.schedule import epoch_blocks, training_blocks
+from facepairs.training.schedule import training_blocks
 
 CALIBRATION_PAIRS = 4_000  # half of them genuine
 MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
@@ -93,13 +93,13 @@ class TrainingData:
     @property
     def steps_per_epoch(self) -> int:
         """Number of steps between two validations."""
-        pairs = self.cache.pairs if self.cache else self.config.pairs_per_epoch
-        return max(1, pairs // self.config.batch_size)
+        return max(1, self.config.pairs_per_epoch // self.config.batch_size)
 
     def fingerprint(self) -> str:
-        """Return what must be equal for a checkpoint to be resumed: people, images and crops."""
-        split, plan = self.split, self.plan
+        """Return what must be equal for a run to be resumed: people, images, crops, the start."""
+        split, plan, start = self.split, self.plan, self.config.start
         parts = [self.index.fingerprint, plan.alignment, plan.detector]
+        parts += [start.manifest.files[start.manifest.network.file].sha256] if start else []
         parts += [people_digest(self.index, part) for part in vars(split).values()]
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -160,24 +160,6 @@ class TrainingData:
             return clocked(batches, waited_s)
 
         return workers.distribute(dataset)
-
-    def first_batch(self, epoch: Callable[[], int]) -> tf.data.Dataset:
-        """Return a dataset of one batch of images: the first of the epoch that `epoch` returns."""
-        size, steps, seed, cache = (
-            self.config.batch_size,
-            self.steps_per_epoch,
-            self.config.seed,
-            self.cache,
-        )
-        if cache is None:
-            blocks = lambda: epoch_blocks(self.sampler(), size, 1, epoch())  # noqa: E731
-            return make_dataset(self.store, blocks, size)
-        first_step = tf.data.Dataset.from_generator(
-            lambda: iter([epoch() * steps]), output_signature=tf.TensorSpec([], tf.int64)
-        )
-        return first_step.flat_map(
-            no_autograph(lambda step: cache.batches(size, seed, step).take(1))
-        )
 
     def validation_dataset(self, source: Store) -> tf.data.Dataset:
         """Return the batches of `validation_pairs`; several workers score all of them."""

@@ -39,8 +39,9 @@ from facepairs.support.extras import require_extra
 from facepairs.training.run_folder import (
     BUNDLE,
     Run,
-    RunFolder,
+    begin_run,
     check_place,
+    lock_run,
     settings_of_run,
 )
 from facepairs.training.stop import stop_on_signal
@@ -71,15 +72,6 @@ class CrossvalReport:
     model: str
     interrupted: bool
     summary: Summary | None
-
-
-@dataclass(frozen=True, eq=False)
-class FinishedFold:
-    """The scores of a fold, its alignment, and how its network decides."""
-
-    scores: ScoreTable
-    alignment: str | None
-    network: FoldNetwork
 
 
 def crossval(
@@ -143,14 +135,14 @@ def run_folds(
         BadRun: As `crossval`.
     """
     interrupted = False
-    with RunFolder(out) as run, stop_on_signal() as should_stop:
-        run.begin(config)
+    with lock_run(out), stop_on_signal() as should_stop:
+        begin_run(out, config)
         try:
             for fold in view.select_folds(folds):
                 folder = fold_folder(out, fold)
                 finished = read_fold(folder, fold)
                 if finished:
-                    _check_fold(view, fold, folder, finished.scores)
+                    _check_fold(view, fold, folder, finished)
                 elif not should_stop():
                     split = view.split(fold, config)
                     console.log(f"fold {fold}: {len(split.training):,} people to train on")
@@ -171,7 +163,7 @@ def run_fold(
     split: PeopleSplit,
     config: Settings,
     folder: Path,
-) -> FinishedFold | None:
+) -> ScoreTable | None:
     """Train on a split, check that the bundle knows nobody of the fold, and score the fold.
 
     Args:
@@ -183,7 +175,7 @@ def run_fold(
         folder: The run folder of the fold; training continues from its checkpoint if there is one.
 
     Returns:
-        The finished fold, or None if training was stopped.
+        The scores of the fold, or None if training was stopped.
 
     Raises:
         BadRun: The bundle knows people of the fold; nothing has been scored.
@@ -215,20 +207,22 @@ def fold_folder(out: Path, fold: int) -> Path:
     return out / f"fold-{fold:02}"
 
 
-def read_fold(folder: Path, fold: int) -> FinishedFold | None:
-    """Return a finished fold, or None when it is not finished or its files do not fit together."""
+def read_fold(folder: Path, fold: int) -> ScoreTable | None:
+    """Return a fold's scores; None when it is not finished or its files do not fit together."""
     try:
         scores = read_scores(folder / SCORES)
-        origin = scores.origin
-        if not Run.read(folder) or not origin or set(scores.fold.tolist()) != {fold}:
-            return None
-        threshold = origin.balanced_threshold
     except (OSError, FacepairsError):
         return None
-    if threshold is None or origin.calibration is None:
+    fits = Run.read(folder) and set(scores.fold.tolist()) == {fold}
+    return scores if fits and _network(scores, fold) else None
+
+
+def _network(scores: ScoreTable, fold: int) -> FoldNetwork | None:
+    """Return how the network decides that scored a fold; None where its scores do not tell."""
+    origin = scores.origin
+    if origin is None or origin.balanced_threshold is None or origin.calibration is None:
         return None
-    network = FoldNetwork(fold, threshold, origin.calibration)
-    return FinishedFold(scores, origin.alignment, network)
+    return FoldNetwork(fold, origin.balanced_threshold, origin.calibration)
 
 
 def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
@@ -243,14 +237,14 @@ def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> Non
 def _summarise(view: View2, model: str, out: Path) -> Summary | None:
     """Write the scores and trainings of the finished folds, and measure them, if any."""
     folds = range(1, len(view.sets) + 1)
-    done = [found for fold in folds if (found := read_fold(fold_folder(out, fold), fold))]
-    if not done:
+    found = {fold: read_fold(fold_folder(out, fold), fold) for fold in folds}
+    done = {fold: scores for fold, scores in found.items() if scores}
+    networks = [decides for fold, scores in done.items() if (decides := _network(scores, fold))]
+    if not networks:
         return None
-    provenance = Provenance(
-        model=model, alignment=done[0].alignment, pairs="LFW View 2", protocol="view2"
-    )
-    write_scores(out / SCORES, _join([fold.scores for fold in done]), provenance)
-    networks = [fold.network for fold in done]
+    (alignment, *_) = (scores.origin.alignment for scores in done.values() if scores.origin)
+    provenance = Provenance(model=model, alignment=alignment, pairs="LFW View 2", protocol="view2")
+    write_scores(out / SCORES, _join([*done.values()]), provenance)
     write_json(out / RESULT, CrossvalResult(folds=networks, folds_in_all=len(folds)))
     return measure_scores(ScoreSource("view2", str(out), model)).summary
 

@@ -31,9 +31,9 @@ def history(run: Path) -> list[dict[str, float | None]]:
     """Return the rows of a run's history; none before the first epoch."""
     from msgspec.structs import asdict
 
-    from facepairs.training.checkpoints import read_history
+    from facepairs.training.progress import read_history
 
-    return [asdict(row) for row in read_history(run / "history.csv")]
+    return [asdict(row) for row in read_history(run)]
 
 
 if __name__ == "__main__":

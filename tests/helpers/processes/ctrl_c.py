@@ -5,12 +5,12 @@ import signal
 
 import pytest
 
-from facepairs.training.callbacks import Pace
+from facepairs.training.callbacks import Timekeeper
 
 
 def press_after(patch: pytest.MonkeyPatch, steps: int, times: int = 1) -> None:
     """Press Ctrl-C after a number of steps, and again after each of the following."""
-    ended, done = Pace.on_train_batch_end, 0
+    ended, done = Timekeeper.on_train_batch_end, 0
 
     def end(self, batch, logs=None):
         nonlocal done
@@ -19,4 +19,4 @@ def press_after(patch: pytest.MonkeyPatch, steps: int, times: int = 1) -> None:
         if steps <= done < steps + times:
             os.kill(os.getpid(), signal.SIGINT)
 
-    patch.setattr(Pace, "on_train_batch_end", end)
+    patch.setattr(Timekeeper, "on_train_batch_end", end)

@@ -19,7 +19,7 @@ from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.sources import ScoreSource
 from facepairs.photos.photo_table import inspect_photos
-from facepairs.training.fit import Training
+from facepairs.training.inputs.data import TrainingData
 from facepairs.training.run_folder import Run
 from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.crossval import SCORES, read_fold
@@ -73,10 +73,9 @@ def test_a_finished_fold_has_a_run_folder_and_the_scores_of_verify(view, done):
     out, root = done[1], view.index.root
     for fold in (1, 2):
         folder = out / f"fold-0{fold}"
-        finished, model = read_fold(folder, fold), open_model(folder / "bundle")
-        network, scores = finished.network, finished.scores
-        assert network.threshold == model.profile.threshold
-        assert network.calibration.scale == model.profile.calibration.scale
+        scores, model = read_fold(folder, fold), open_model(folder / "bundle")
+        assert scores.origin.balanced_threshold == model.profile.threshold
+        assert scores.origin.calibration.scale == model.profile.calibration.scale
         split = view.split(fold, CONFIG.resolve())
         assert Run.read(folder).people == {name: len(part) for name, part in vars(split).items()}
         pairs = view.pairs_of(fold)
@@ -97,7 +96,7 @@ def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, done):
     gc.collect()
     held = [o for o in gc.get_objects() if type(o).__name__ == "EagerTensor" and o.ndim == 4]
     assert not [tensor.shape for tensor in held if tensor.shape[0] == len(view.index)]
-    assert not [o for o in gc.get_objects() if type(o) is Training]
+    assert not [o for o in gc.get_objects() if type(o) is TrainingData]
 
 
 def test_no_bundle_knows_people_of_its_fold_or_calibrates_on_who_chose_its_epoch(view, done):
