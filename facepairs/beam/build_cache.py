@@ -10,7 +10,7 @@ from pathlib import Path
 
 from facepairs.beam import paths
 from facepairs.beam.paths import BeamPath, Place, remote_errors, stand_in
-from facepairs.beam.runner import choose_map
+from facepairs.beam.runner import make_ordered_map
 from facepairs.choices import Encoding
 from facepairs.config import Settings
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
@@ -74,7 +74,7 @@ def build_cache_at(
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
         FacepairsError: As `build_training_cache`.
     """
-    ordered_map = choose_map(runner, beam_options)
+    ordered_map = make_ordered_map(runner, beam_options)
     faces, folder = paths.parse_place(data), paths.parse_place(out)
     with remote_errors(faces, folder):
         _check_request(faces, folder, pairs)

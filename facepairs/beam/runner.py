@@ -41,7 +41,7 @@ class Element(NamedTuple):
     end: int
 
 
-def choose_map(runner: str | None, options: Sequence[str]) -> OrderedMap:
+def make_ordered_map(runner: str | None, options: Sequence[str]) -> OrderedMap:
     """Return the map that does the work of a pass: threads, or Beam if a runner is named.
 
     Args:

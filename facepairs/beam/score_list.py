@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, parse_place, remote_errors
-from facepairs.beam.runner import choose_map
+from facepairs.beam.runner import make_ordered_map
 from facepairs.bundles.measured import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.photos.photo_cache import photo_cache
@@ -58,7 +58,7 @@ def score_list_at(
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
         FacepairsError: As `score_list`.
     """
-    ordered_map = choose_map(runner, beam_options)
+    ordered_map = make_ordered_map(runner, beam_options)
     folder = pairs.parent if root is None else parse_place(root)
     photos = local_photos(pairs, folder) if isinstance(folder, Path) else RemotePhotos(folder)
     cache = photo_cache() if runner is None else None

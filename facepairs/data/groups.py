@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.pairs import csv_rows, plain
+from facepairs.data.pairs import csv_rows, normalize_name
 from facepairs.errors import BadData
 
 PersonNumbers = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -35,7 +35,7 @@ class PeopleGroups:
 
     def check_names(self, people: Sequence[str]) -> None:
         """Raise BadData, with the nearest name, for a name that is not among some people."""
-        known = {plain(name) for name in people}
+        known = {normalize_name(name) for name in people}
         unknown = [name for name in self.lines if name not in known]
         if unknown:
             raise self._unknown(unknown[0], known, len(unknown) - 1)
@@ -45,7 +45,7 @@ class PeopleGroups:
 
         Some people may be missing: the pairs of a scores file need not show everybody.
         """
-        known = {plain(name) for name in people}
+        known = {normalize_name(name) for name in people}
         for members in self.members.values():
             if not members & known:
                 first = min(members, key=self.lines.__getitem__)
@@ -53,7 +53,7 @@ class PeopleGroups:
 
     def check_some(self, people: Sequence[str]) -> None:
         """Raise BadData, with the nearest name, if none of some people is in any group."""
-        known = {plain(name) for name in people}
+        known = {normalize_name(name) for name in people}
         if not known & self.lines.keys():
             raise self._unknown(next(iter(self.lines)), known, len(self.lines) - 1)
 
@@ -66,8 +66,9 @@ class PeopleGroups:
 
     def among(self, people: Sequence[str]) -> dict[str, npt.NDArray[np.bool_]]:
         """Return which of some people are in each group: bool[len(people)] by the group's name."""
+        names = [normalize_name(name) for name in people]
         return {
-            group: np.fromiter((plain(name) in members for name in people), np.bool_, len(people))
+            group: np.fromiter((name in members for name in names), np.bool_, len(names))
             for group, members in self.members.items()
         }
 
@@ -86,7 +87,8 @@ class PeopleGroups:
         family = {
             name: f"family {group}" for group, names in self.members.items() for name in names
         }
-        names = [family.get(plain(name), f"alone {plain(name)}") for name in (*left, *right)]
+        people = [normalize_name(name) for name in (*left, *right)]
+        names = [family.get(person, f"alone {person}") for person in people]
         _, numbers = np.unique(np.array(names, object).astype(str), return_inverse=True)
         return numbers[: len(left)], numbers[len(left) :]
 
@@ -122,7 +124,7 @@ def _read(path: Path, column: str) -> PeopleGroups:
     members: dict[str, set[str]] = {}
     lines: dict[str, int] = {}
     for line, row in csv_rows(path, ("person", column)):
-        person, group = plain(row["person"].strip()), row[column].strip()
+        person, group = normalize_name(row["person"].strip()), row[column].strip()
         if not person or not group:
             empty = column if person else "person"
             raise BadData(f"{path}: line {line}: {empty} is empty; name a person and a {column}")

@@ -19,7 +19,7 @@ FALSE_WORDS = {"0", "0.0", "false", "no", "different", "impostor"}
 MAX_FOLD = 32767  # int16
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return a name in the form in which names are compared: with slashes, composed Unicode."""
     return unicodedata.normalize("NFC", name.replace("\\", "/"))
 

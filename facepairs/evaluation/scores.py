@@ -22,7 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.groups import PeopleGroups
-from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name, person_of, plain
+from facepairs.data.pairs import (
+    csv_rows,
+    normalize_name,
+    parse_fold,
+    parse_genuine,
+    person_name,
+    person_of,
+)
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
@@ -218,9 +225,9 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     """
     places: defaultdict[frozenset[str], deque[int]] = defaultdict(deque)
     for place, pair in enumerate(zip(other.left, other.right, strict=True)):
-        places[frozenset(map(plain, pair))].append(place)
+        places[frozenset(map(normalize_name, pair))].append(place)
     pairs = zip(first.left, first.right, strict=True)
-    queues = [places[frozenset(map(plain, pair))] for pair in pairs]
+    queues = [places[frozenset(map(normalize_name, pair))] for pair in pairs]
     found = [queue.popleft() if queue else -1 for queue in queues]
     missing = found.count(-1)
     if missing or len(other) != len(first):

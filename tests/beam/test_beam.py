@@ -14,7 +14,7 @@ from storage.memory_files import FILES
 from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
-from facepairs.beam.runner import choose_map
+from facepairs.beam.runner import make_ordered_map
 from facepairs.beam.score_list import score_list_at
 from facepairs.bundles.measured import operating_point
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
@@ -64,21 +64,21 @@ def divided(number: int) -> float:
 @pytest.mark.parametrize("elements", [1, 7, 4096])
 def test_results_are_in_the_order_of_the_items(monkeypatch, elements):
     monkeypatch.setattr(runner_module, "MAX_ELEMENTS", elements)
-    run = choose_map(DIRECT, ())
+    run = make_ordered_map(DIRECT, ())
     assert list(run(squared, range(50))) == [n * n for n in range(50)]
     assert list(run(squared, [])) == []
 
 
 def test_an_error_of_the_work_is_raised_to_the_caller():
     with pytest.raises(BadImage):
-        list(choose_map(DIRECT, ())(squared, range(60, 90)))
+        list(make_ordered_map(DIRECT, ())(squared, range(60, 90)))
     with pytest.raises(BadRun, match="division by zero"):
-        list(choose_map(DIRECT, ())(divided, [0]))
+        list(make_ordered_map(DIRECT, ())(divided, [0]))
 
 
 def test_scratch_files_are_in_temp_location_and_are_removed():
     FILES.clear()
-    run = choose_map(DIRECT, ["--temp_location", "mem://bucket/tmp"])
+    run = make_ordered_map(DIRECT, ["--temp_location", "mem://bucket/tmp"])
     results = run(squared, range(5))
     assert next(results) == 0
     assert {name.rpartition("/")[2] for name in FILES} >= {"work", "items", "results-0"}
@@ -102,11 +102,11 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
 )
 def test_a_wrong_runner_or_option_is_one_clear_error(runner, options, message):
     with pytest.raises(BadConfig, match=message):
-        choose_map(runner, options)
+        make_ordered_map(runner, options)
 
 
 def test_without_a_runner_the_work_is_done_in_threads():
-    assert choose_map(None, ()) is thread_map
+    assert make_ordered_map(None, ()) is thread_map
 
 
 @pytest.mark.parametrize("kind", ["embedding", "pair"])

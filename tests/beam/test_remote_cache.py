@@ -45,14 +45,14 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
                 photo.write_bytes(b"another photo")
         return thread_map(work, items)
 
-    monkeypatch.setattr(build_cache, "choose_map", lambda runner, options: damaging_map)
+    monkeypatch.setattr(build_cache, "make_ordered_map", lambda runner, options: damaging_map)
     with pytest.raises(BadData):
         build(photos, out)
     assert dict(FILES) == {}
 
 
 def test_a_runner_keeps_nothing(photos, tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(build_cache, "choose_map", lambda runner, options: thread_map)
+    monkeypatch.setattr(build_cache, "make_ordered_map", lambda runner, options: thread_map)
     place = tmp_path_factory.mktemp("place")
     out, kept = place / "cache", place / "photos.sqlite"
     monkeypatch.setenv(PHOTO_CACHE, str(kept))

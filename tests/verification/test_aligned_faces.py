@@ -10,7 +10,7 @@ from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
-from facepairs.choices import PHOTO_CACHE
+from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.photos.face_sample import FaceRef
 from facepairs.verification.scoring import score_samples
@@ -21,6 +21,7 @@ PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
+    monkeypatch.delenv(NO_PHOTO_CACHE, raising=False)
     monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
