@@ -1,5 +1,6 @@
 """Read a collection of photos: every face of every photo below a folder, and its embedding."""
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -111,7 +112,7 @@ def find_photos(root: Path) -> tuple[list[str], dict[str, int]]:
                 others["video" if suffix in VIDEOS else "raw file"] += 1
     if not photos:
         raise BadData(f"{root}: no photos in it or below; give a folder of photos")
-    return sorted(photos), dict(others)
+    return sorted(photos, key=os.path.splitext), dict(others)  # "a.jpg" before "a copy.jpg"
 
 
 def read_collection(root: Path, verifier: Verifier) -> Collection:

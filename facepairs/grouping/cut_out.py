@@ -1,5 +1,6 @@
 """Cut a face out of a photo, so that a search for faces in the picture finds this one alone."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -8,34 +9,39 @@ from PIL import Image
 from facepairs.errors import BadImage
 from facepairs.grouping.collection import Box
 from facepairs.photos.decode import upright
-from facepairs.photos.detector import find_faces
+from facepairs.photos.detector import search_photo
 from facepairs.photos.photo import open_photo
 from facepairs.photos.photo_record import large_enough
 from facepairs.photos.problem import ImageProblem
 
 SIDES = (2.6, 2.2, 1.8, 1.5, 1.25, 1.1)  # of a picture, in sides of its face
-PICTURE_SIDE = 1.6  # where nobody looks for faces again
+PICTURE_SIDE = 1.6  # where the face is not found, or people look at it
+QUALITY = 95  # of the JPEG
 NEAR = 0.3  # distance of the face that is found from the one that is meant, in sides
 
 
-def cut_out(photo: Path, box: Box, is_searched: bool = True) -> Image.Image:
-    """Return a square picture of one face; what lies beyond the photo is grey.
+def cut_out(photo: Path, box: Box) -> bytes:
+    """Return a square picture of one face as a JPEG; what lies beyond the photo is grey.
 
-    It is the widest in which the face is found, and no other one.
+    It is the widest in which the face is found, and no other one; else one of a usual size.
 
     Args:
         photo: The file.
         box: The face: left, top and side in pixels of the upright photo.
-        is_searched: Look for faces in the picture; else it has a usual size.
 
     Raises:
         BadImage: The photo cannot be read, or no longer has this place.
     """
-    sides = SIDES if is_searched else ()
     with upright(open_photo(photo)) as (picture, _):
-        pictures = (_square(picture, photo, box, side) for side in sides)
+        pictures = (_encode(_square(picture, photo, box, side)) for side in SIDES)
         alone = (one for one in pictures if _shows_alone(one, box[2]))
-        return next(alone, None) or _square(picture, photo, box, PICTURE_SIDE)
+        return next(alone, None) or _encode(_square(picture, photo, box, PICTURE_SIDE))
+
+
+def _encode(picture: Image.Image) -> bytes:
+    with io.BytesIO() as file:
+        picture.save(file, "JPEG", quality=QUALITY)
+        return file.getvalue()
 
 
 def face_picture(photo: Path, box: Box, side_px: int) -> Image.Image:
@@ -66,14 +72,15 @@ def _square(picture: Image.Image, photo: Path, box: Box, sides: float) -> Image.
     return square
 
 
-def _shows_alone(picture: Image.Image, side_px: int) -> bool:
-    """Return whether the face in the middle is found, and no other one."""
+def _shows_alone(content: bytes, side_px: int) -> bool:
+    """Return whether the face in the middle of a JPEG is found, and no other one."""
+    picture = open_photo(content)
     try:
-        found = large_enough(find_faces(picture))
+        found = large_enough(search_photo(picture))
     except ImageProblem:  # nearly black
         return False
     if len(found) != 1:
         return False
     left, top, side = found[0].box
-    offset = np.array([left, top]) + side / 2 - picture.width / 2
+    offset = np.array([left, top]) + side / 2 - picture.width_px / 2
     return bool(np.abs(offset).max() <= NEAR * side_px)

@@ -4,7 +4,7 @@
       person_0001/holiday.jpg          a photo on which this person is the most prominent face
       person_0001/party_face2.jpg      cut out of a photo on which somebody else is
       Anna/…                           a person whose folder was renamed
-      _apart/one_photo/…               photos of people of whom there is no other photo
+      _apart/one_photo/…               photos and faces of people of whom there is no other one
       _apart/uncertain/…               faces that are too unclear to be grouped
       _apart/no_face/…                 photos without a face
       faces.csv                        every face: photo, box, person, file

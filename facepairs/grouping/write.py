@@ -31,8 +31,6 @@ from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.words import printable
 
-QUALITY = 95
-
 
 def write_people_folder(
     groups: Groups, out: Path, before: PeopleFolder | None = None, copy: bool = False
@@ -59,10 +57,10 @@ def write_people_folder(
             _link(source, folder / file, copy and source.is_relative_to(root))
 
         def cut(number: int) -> bytes:
-            face, target = groups.faces[number], folder / plan.rows[number].file
-            picture = cut_out(root / face.photo, face.box, is_searched=not face.doubt)
-            picture.save(target, "JPEG", quality=QUALITY)
-            return target.read_bytes()
+            face = groups.faces[number]
+            content = cut_out(root / face.photo, face.box)
+            (folder / plan.rows[number].file).write_bytes(content)
+            return content
 
         progress, contents = console.progress("cutting out faces"), thread_map(cut, plan.cuts)
         for done, (number, content) in enumerate(zip(plan.cuts, contents, strict=True), 1):
@@ -95,7 +93,7 @@ class _Plan:
 
 
 class _FreeNames:
-    """Names of files that no other file has; capitals do not count."""
+    """Names or paths of files that no other file has; capitals do not count."""
 
     def __init__(self, used: Iterable[str]) -> None:
         self.used = {file.casefold() for file in used}
@@ -114,37 +112,32 @@ def _plan(groups: Groups, out: Path, before: PeopleFolder) -> _Plan:
     plan = _Plan()
     kept = _kept_files(groups, before)
     plan.links.update({new: out / old for old, new in kept.items()})
-    free_name = _FreeNames(plan.links)
-    named = list(zip(groups.faces, groups.person, strict=True))
-    in_group = {face.sha256 for face, name in named if name}
-    uncertain, whole = frozenset(groups.uncertain), dict[tuple[str, str], str]()
-    for number, (face, name) in enumerate(named):
+    free_name = _FreeNames(PurePosixPath(file).name for file in plan.links)  # so files can be moved
+    uncertain = frozenset(groups.uncertain)
+    for number, (face, name) in enumerate(zip(groups.faces, groups.person, strict=True)):
         row, old = _row(groups, number), before.place.get(number, "")
+        folder = name or (UNCERTAIN if number in uncertain else ONE_PHOTO)
         photo = PurePosixPath(row.photo)
-        is_single = not name and number not in uncertain
-        folder = name or (ONE_PHOTO if is_single else UNCERTAIN)
         if old in kept:
             row = row._replace(file=kept[old], file_sha256=before.digests[old])
-        elif number in groups.nobody or (is_single and face.sha256 in in_group):
+        elif number in groups.nobody:
             pass  # without a file
-        elif face.number == 1 or is_single:
-            key = folder, face.sha256  # single faces of one photo share it
-            if key not in whole:
-                whole[key] = free_name(f"{folder}/{photo.name}")
-                plan.links[whole[key]] = groups.collection.root / face.photo
-            row = row._replace(file=whole[key], file_sha256=face.sha256)
+        elif face.number == 1:
+            row = row._replace(file=f"{folder}/{free_name(photo.name)}", file_sha256=face.sha256)
+            plan.links[row.file] = groups.collection.root / face.photo
         else:
-            row = row._replace(file=free_name(f"{folder}/{photo.stem}_face{face.number}.jpg"))
+            cut = free_name(f"{photo.stem}_face{face.number}.jpg")
+            row = row._replace(file=f"{folder}/{cut}")
             if old and before.digests[old] != face.sha256:  # it was cut out before
-                plan.links[row.file] = out / old
                 row = row._replace(file_sha256=before.digests[old])
+                plan.links[row.file] = out / old
             else:
                 plan.cuts.append(number)
         plan.rows.append(row)
     for name, problem in groups.collection.problems.items():
         row = FaceRow(printable(name), groups.collection.photos[name], note=problem)
         if problem == NO_FACE and row.sha256 not in before.dropped:
-            file = free_name(f"{WITHOUT_FACE}/{PurePosixPath(row.photo).name}")
+            file = f"{WITHOUT_FACE}/{free_name(PurePosixPath(row.photo).name)}"
             plan.links[file] = groups.collection.root / name
             row = row._replace(file=file, file_sha256=row.sha256)
         plan.others.append(row)

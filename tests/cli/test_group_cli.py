@@ -82,7 +82,7 @@ def test_a_heap_becomes_a_folder_of_people(heap, grouped):
         *("faces.csv", "people.html"),
         *(f"person_0001/{name}.jpg" for name in ("a0", "a1", "a0_2", "a1_2")),
         *(f"person_0002/{name}.jpg" for name in ("b0", "b1", "party_face2")),
-        "_apart/one_photo/c.jpg",
+        *("_apart/one_photo/c.jpg", "_apart/one_photo/party.png"),
         "_apart/no_face/wall.png",
     }
     assert (out / "person_0002" / "b0.jpg").samefile(heap / "b0.jpg")

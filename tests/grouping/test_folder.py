@@ -125,6 +125,17 @@ def test_a_collection_becomes_a_folder(start):
     assert cut["file_sha256"] == digest(start / "people" / cut["file"]) != cut["sha256"]
 
 
+def test_photos_of_one_name_have_names_that_let_them_be_moved_anywhere(tmp_path):
+    photos = {f"{album}/p": [person] for album, person in (("x", 0), ("y", 1), ("z", 0))}
+    collection = collection_of(tmp_path / "photos", photos)
+    collection.embeddings[2] = collection.embeddings[0]
+    sort(collection, tmp_path / "people")
+    names = {"person_0001/p.png", "_apart/one_photo/p_2.png", "person_0001/p_3.png"}
+    assert contents(tmp_path / "people").keys() == names
+    sort(collection, tmp_path / "people")
+    assert contents(tmp_path / "people").keys() == names
+
+
 def test_a_run_without_changes_changes_nothing(at_work):
     collection, out = at_work
     before, rows = contents(out), rows_of(out)
@@ -183,8 +194,8 @@ def test_a_deleted_person_does_not_come_back(at_work):
     sort(collection_of(collection.root, PHOTOS | LATER), out)
     assert people_of(out).keys() == {"person_0002", "person_0003", "person_0004"}
     assert {path for path in contents(out) if path.startswith("_apart")} == {
-        "_apart/one_photo/e1.png"
-    }  # as c1.png was deleted, face 2 of e3.png is alone, and its photo is sorted
+        *("_apart/one_photo/e1.png", "_apart/one_photo/e3_face2.jpg"),
+    }  # as c1.png was deleted, face 2 of e3.png is alone
 
 
 def test_a_photo_with_several_people_may_be_copied_to_each(at_work):
@@ -200,16 +211,36 @@ def test_a_photo_with_several_people_may_be_copied_to_each(at_work):
     )
 
 
-def test_of_several_faces_apart_the_most_alike_joins_a_person(at_work):
+def test_of_a_photo_with_several_faces_the_most_alike_joins_a_person(at_work):
     collection, out = at_work
     collection = collection_of(collection.root, PHOTOS | {"f": [5, 6]})
     sort(collection, out)
     rows = np.array(collection.embeddings)
     rows[-1] = rows[0]  # the second face of f.png is that of a/1.png
-    (out / "_apart" / "one_photo" / "f.png").rename(out / "person_0001" / "f.png")
+    assert (out / "_apart" / "one_photo" / "f_face2.jpg").exists()
+    shutil.copy(collection.root / "f.png", out / "person_0001" / "f.png")
     sort(replace(collection, embeddings=rows), out)
-    found = {row["box"]: row["person"] for row in rows_of(out) if row["photo"] == "f.png"}
-    assert found == {"0 4 16": "", "20 4 16": "person_0001"}
+    found = {row["box"]: row["file"] for row in rows_of(out) if row["photo"] == "f.png"}
+    assert found == {"0 4 16": "_apart/one_photo/f_2.png", "20 4 16": "person_0001/f.png"}
+    assert not (out / "_apart" / "one_photo" / "f_face2.jpg").exists()
+
+
+def test_every_single_face_has_a_file_that_gives_it_to_a_person(at_work):
+    collection, out = at_work
+    collection = collection_of(collection.root, PHOTOS | {"f": [5, 6], "g": [7, 0]})
+    sort(collection, out)
+    single = {path for path in contents(out) if path.startswith("_apart/one_photo/")}
+    names = ("c1.png", "f.png", "f_face2.jpg", "g.png")
+    assert single == {f"_apart/one_photo/{name}" for name in names}
+    for number, path in enumerate(sorted(single)):
+        (out / f"Person {number}").mkdir()
+        (out / path).rename(out / f"Person {number}" / "moved.jpg")
+    sort(collection, out)
+    found = {(row["photo"], row["box"]): row["person"] for row in rows_of(out)}
+    assert [found[name, box] for name, box in (
+        ("c1.png", "0 4 16"), ("f.png", "0 4 16"), ("f.png", "20 4 16"), ("g.png", "0 4 16"),
+    )] == [f"Person {number}" for number in range(4)]  # fmt: skip
+    assert found["g.png", "20 4 16"] == "person_0001"
 
 
 def test_faces_that_overlap_are_told_apart_and_one_that_moved_a_little_is_the_same(at_work):
