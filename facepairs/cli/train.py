@@ -32,36 +32,25 @@ def train(
     out: Annotated[Path | None, Option(help="Run folder. [default: runs/…]")] = None,
     model: Model = None,
     init: Annotated[str | None, Option(help="Bundle to start from, or: default.")] = None,
-    lists: Annotated[
-        Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
-    ] = None,
-    epochs: Annotated[
-        int | None, Option(help="Maximum number of epochs. [default: by model]")
-    ] = None,
+    lists: Annotated[Path | None, Option(help="LFW's lists: train on View 1's people.")] = None,
+    epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
     minutes: Annotated[float | None, Option(help="Time limit, with at least one epoch.")] = None,
     batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
-    store: Annotated[
-        Store, Option(help="Decode each batch, keep all in memory, or read a pair cache.")
-    ] = "auto",
-    pair_cache: Annotated[
-        Path | None, Option(help="Folder written by `cache build`: train on its pairs.")
-    ] = None,
+    store: Annotated[Store, Option(help="Where images come from.")] = "auto",
+    pair_cache: Annotated[Path | None, Option(help="Train on the pairs of `cache build`.")] = None,
     align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
-    devices: Annotated[
-        Devices, Option(help="auto: GPUs, or the workers of TF_CONFIG; all: otherwise all CPUs.")
-    ] = "auto",
+    devices: Annotated[Devices, Option(help="GPUs and workers; all: else CPUs.")] = "auto",
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
 
-    Holds out some people to choose the best epoch, some to calibrate the threshold, and others to
-    measure errors. Saves the run after every epoch: stop it with Ctrl-C and continue with --resume,
-    on more or fewer devices. If a worker is lost, the others exit with 138. Requires the train
-    extra: pip install 'facepairs[train]'
+    Some people are held out to choose the best epoch, calibrate and measure errors. Every epoch is
+    saved: stop with Ctrl-C, continue with --resume.
+    Requires the train extra: pip install 'facepairs[train]'
     """
     from facepairs.config import TrainConfig, from_table, read_table
     from facepairs.training.train import train as run

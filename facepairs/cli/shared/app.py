@@ -37,7 +37,7 @@ def global_options() -> list[TyperOption]:
         _option(
             "--max-megapixels",
             MAX_MEGAPIXELS,
-            "Read photos of up to this size.  [default: 52]",
+            "Read photos up to this size.  [default: 52]",
             type=int,
         ),
     ]

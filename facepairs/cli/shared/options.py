@@ -63,18 +63,11 @@ Families = Annotated[
     Option(help="CSV file person,family: intervals do not count relatives as independent."),
 ]
 Model = Annotated[recipes.Model | None, Option(help="Architecture to train. [default: resnet]")]
-Seed = Annotated[
-    int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
-]
-SkipBad = Annotated[
-    bool, Option("--skip-bad", help="Leave out photos that are unreadable or show no face.")
-]
+Seed = Annotated[int | None, Option(help="Seed of everything random. [default: 0]")]
+SkipBad = Annotated[bool, Option("--skip-bad", help="Leave out photos without a readable face.")]
 Align = Annotated[
     choices.Align | None,
-    Option(
-        help="landmarks: find and align the face in every photo; none: use photos unchanged, "
-        "framed like LFW's. [default: landmarks]"
-    ),
+    Option(help="Align faces, or use photos framed like LFW's. [default: landmarks]"),
 ]
 Config = Annotated[Path | None, Option(help="TOML file of settings; options override it.")]
 Runner = Annotated[
