@@ -49,10 +49,10 @@ def train(*arguments: object, count: int = 2) -> list[Worker]:
     return start(command("train", *arguments), count)
 
 
-def finish(workers: list[Worker], seconds: float = 240) -> list[tuple[int, str, str]]:
+def finish(workers: list[Worker]) -> list[tuple[int, str, str]]:
     """Wait for all workers; return exit code, stdout and stderr of each. Fail on a traceback."""
     try:
-        outputs = [worker.communicate(timeout=seconds) for worker in workers]
+        outputs = [worker.communicate() for worker in workers]
     finally:
         for worker in workers:
             worker.kill()
