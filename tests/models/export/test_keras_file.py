@@ -13,9 +13,14 @@ from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.scorer import open_scorer
 from facepairs.bundles.writer import write_bundle
-from facepairs.errors import BadBundle
+from facepairs.errors import BadBundle, BadConfig
 from facepairs.models.build import MODELS, build_network
-from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file, keras_bytes
+from facepairs.models.export.keras_file import (
+    MAX_WEIGHT_BYTES,
+    check_exportable,
+    check_keras_file,
+    keras_bytes,
+)
 from facepairs.recipes import RECIPES
 from facepairs.training.keras_models import read_keras
 
@@ -122,3 +127,35 @@ def test_other_members_sizes_and_depths_are_refused(plain):
     ):
         with pytest.raises(ValueError, match=message):
             check_keras_file(data)
+
+
+@keras.saving.register_keras_serializable("own")
+class OwnLayer(keras.layers.Layer):
+    def call(self, x):
+        return x
+
+
+ADDED = {
+    "one of our layers": keras.layers.Dense(3, activation="relu"),
+    "mixed precision": keras.layers.Dense(3, dtype="mixed_bfloat16"),
+    "arithmetic": lambda x: keras.ops.absolute(x) + 1,
+    "another layer of Keras": keras.layers.LayerNormalization(),
+    "an own layer": OwnLayer(),
+    "a regularizer": keras.layers.Dense(3, kernel_regularizer="l2"),
+    "a nested layer": keras.Sequential([keras.Input((3,)), keras.layers.PReLU()]),
+}
+ALLOWED = ("one of our layers", "mixed precision", "arithmetic")
+
+
+@pytest.mark.parametrize("added", ADDED)
+def test_a_model_is_refused_before_training_exactly_if_its_file_would_be(added):
+    image = keras.Input((3,))
+    model = keras.Model(image, ADDED[added](image))
+    refusals = []
+    for check in (lambda: check_exportable(model), lambda: check_keras_file(keras_bytes(model))):
+        try:
+            check()
+            refusals.append(False)
+        except (BadConfig, ValueError):
+            refusals.append(True)
+    assert refusals == [added not in ALLOWED] * 2
