@@ -56,10 +56,16 @@ def test_strangers_who_are_joined_are_counted_at_every_cut():
         mixed = sum(len(set(person[label == group])) > 1 for group in range(label.max() + 1))
         pairs = label.max() * (label.max() + 1) / 2
         assert found.mixed[at] == pytest.approx(min(1, mixed / max(1, pairs)), abs=1e-9)
+        strangers = person[:, None] != person
+        together = (label[:, None] == label)[strangers].mean()
+        assert shares[at] == pytest.approx(together, rel=1e-3)
     assert found.mixed[-1] > 0
     assert shares[0] == 0 < shares[-1]
     assert all(low <= share <= high for share, low, high in found.linked)
-    assert found.linked[0][2] > 0  # nothing seen among so few people promises little
+    none, low, high = found.linked[0]  # nothing seen among so few people promises little
+    assert (none, low) == (0, 0)
+    assert 1 / 435 < high < 4 / 435
+    assert found.linked[-1][1] < shares[-1] < found.linked[-1][2]
 
 
 @given(labels)

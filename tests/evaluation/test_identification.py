@@ -111,7 +111,7 @@ def test_what_the_data_do_not_support_has_a_reason() -> None:
     assert reasons[1] == "needs 30 strangers, there are 10"
     assert reasons[3] == ""
     assert figures.cmc[1].value == 1
-    assert figures.cmc[1].interval[0] == pytest.approx(0.692, abs=1e-3)  # of ten people
+    assert figures.cmc[1].interval == pytest.approx((0.692, 1), abs=1e-3)  # of ten people
     figures = identification_figures(Measured(), embed(person, 0.1), person, split, dot)
     for point in figures.points[2:]:
         assert (point.threshold, point.fpir, point.dir) == (None, None, None)
