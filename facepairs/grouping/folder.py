@@ -217,12 +217,12 @@ class _Reading:
         cut = {row.file_sha256: face for face, row in self.row_of.items() if row.is_cut}
         copies = []
         for path, sha256 in self.digests.items():
+            if path in self.own:
+                continue
             faces = self.collection.faces_of.get(sha256, [])
             known = [face for face in faces if self._row(face).file == path]
             if sha256 in cut:
                 known = [cut[sha256]]
-            if path in self.own:
-                continue
             for face in known:
                 self._assign(face, path)
             if faces and not known:
@@ -274,8 +274,10 @@ class _Reading:
 
     def _nearest(self, person: str, faces: list[int]) -> int:
         """Return the face that is most like the others of a person, else the most prominent."""
+        if len(faces) == 1:
+            return faces[0]
         others = [face for face, name in self.settled.items() if name == person]
-        if len(faces) == 1 or not others:
+        if not others:
             return faces[0]
         embeddings = self.collection.embeddings
         likeness = embeddings[faces] @ embeddings[others].mean(axis=0)
@@ -299,9 +301,10 @@ def _gone_rows(
 ) -> Iterator[FaceRow]:
     """Yield the rows of photos that the collection has no longer, as their files are now."""
     places = {sha256: path for path, sha256 in digests.items()}
-    cut = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
+    there = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
+    there |= collection.faces_of.keys()
     for row in rows:
-        if row.sha256 in cut | collection.faces_of.keys() or not (row.box or row.note == NO_FACE):
+        if row.sha256 in there or not (row.box or row.note == NO_FACE):
             continue
         is_there = digests.get(row.file) == row.file_sha256
         path = row.file if is_there else places.get(row.file_sha256, "")
