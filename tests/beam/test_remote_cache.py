@@ -13,11 +13,11 @@ from facepairs.beam import build_cache
 from facepairs.beam.build_cache import build_cache_at, upload_shard
 from facepairs.choices import PHOTO_CACHE
 from facepairs.config import TrainConfig
-from facepairs.errors import BadData
+from facepairs.errors import BadData, BadImage
 from facepairs.pipeline.records.manifest import MANIFEST
 from facepairs.support.parallel import thread_map
 
-CONFIG = TrainConfig(model="difference", align="none")
+CONFIG = TrainConfig(model="difference", align="none").resolve()
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
         return thread_map(work, items)
 
     monkeypatch.setattr(build_cache, "make_ordered_map", lambda runner, options: damaging_map)
-    with pytest.raises(BadData):
+    with pytest.raises(BadImage):
         build(photos, out)
     assert dict(FILES) == {}
 
