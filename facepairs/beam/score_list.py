@@ -1,36 +1,25 @@
 """`score` with photos on any storage, or the work on Beam."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from facepairs.beam.paths import BeamPath, parse_place, remote_errors
+from facepairs.beam.paths import parse_place, remote_errors
 from facepairs.beam.runner import make_ordered_map
-from facepairs.bundles.measured import EQUAL_PRIORS
+from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
+from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.photos.reader import PhotoFolder
-from facepairs.verification.score_list import PairsReport, local_photos, score_list
+from facepairs.photos.reader import read_listed
+from facepairs.support.parallel import batches
+from facepairs.verification.score_list import (
+    PairsReport,
+    folder_of_photos,
+    read_list,
+    write_scores,
+)
 from facepairs.verification.verifier import Verifier
-
-
-@dataclass(frozen=True)
-class RemotePhotos(PhotoFolder):
-    """The photos below a remote folder.
-
-    Attributes:
-        root: The folder that names count from.
-    """
-
-    root: BeamPath
-
-    def read(self, name: str) -> bytes:
-        """Return the content of a photo; may raise OSError."""
-        return self.root.read_file(name)
-
-    def title(self, name: str) -> str:
-        """Return the name of a photo in messages."""
-        return f"{self.root}/{name}"
 
 
 def score_list_at(
@@ -45,7 +34,7 @@ def score_list_at(
 ) -> PairsReport:
     """Score a list of pairs as `verification.score_list` does.
 
-    With a runner nothing is kept: where its workers are is not known here.
+    With a runner no photo is remembered: its workers may be on other machines.
 
     Args:
         verifier: Scores the pairs; it should have one thread.
@@ -58,11 +47,18 @@ def score_list_at(
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
         FacepairsError: As `score_list`.
     """
+    check_prior(prior)
     ordered_map = make_ordered_map(runner, beam_options)
     folder = pairs.parent if root is None else parse_place(root)
-    photos = local_photos(pairs, folder) if isinstance(folder, Path) else RemotePhotos(folder)
+    listed = read_list(pairs)
+    if isinstance(folder, Path):
+        read_file: Callable[[str], bytes] = partial(read_listed, folder_of_photos(pairs, folder))
+        photos = [(str(Path(folder, name)), name) for name in listed.photos]
+    else:
+        read_file = folder.read_file
+        photos = [(f"{folder}/{name}", name) for name in listed.photos]
     cache = photo_cache() if runner is None else None
+    reader = replace(verifier.reader(), cache=cache, open=read_file)
     with remote_errors(folder):
-        return score_list(
-            verifier, pairs, out, point, photos, prior, ordered_map=ordered_map, cache=cache
-        )
+        read = ordered_map(reader.read, batches(photos, BATCH_CROPS))
+        return write_scores(verifier, listed, read, out, point, prior)

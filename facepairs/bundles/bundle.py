@@ -120,13 +120,12 @@ class Bundle:
         """
         entry = self.manifest.files.get(name)
         if entry is None:
-            raise BadBundle(f"{self.folder}: {MANIFEST} lists no {name}; export the bundle again")
+            raise BadBundle(f"{self.folder}: {MANIFEST} lacks {name}; export the bundle again")
         path = self.folder / name
         data = read_regular_file(path, entry.bytes)
         if hashlib.sha256(data).hexdigest() != entry.sha256:
             raise BadBundle(
-                f"{path}: its size or SHA-256 is not the one that {MANIFEST} lists; copy the "
-                "bundle again"
+                f"{path}: its size or SHA-256 differs from {MANIFEST}; copy the bundle again"
             )
         return data
 

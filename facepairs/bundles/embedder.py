@@ -196,14 +196,14 @@ class Embedder:
         """
         path, sha256 = self.network_path, self.toml.sha256
         if path.resolve().parent != self.folder.resolve():
-            raise BadBundle(f"{path}: a link that leads out of {self.folder}; copy it")
+            raise BadBundle(f"{path}: links outside of {self.folder}; copy the file")
         if not path.exists():
-            raise BadBundle(f"{path}: missing; put the network there, beside its TOML")
+            raise BadBundle(f"{path}: missing; put the network beside its TOML file")
         network = read_regular_file(path, MAX_NETWORK_BYTES)
         if sha256 and hashlib.sha256(network).hexdigest() != sha256:
             raise BadBundle(
-                f"{path}: its SHA-256 is not the one in {self.path.name}; download the file that "
-                "this TOML is for"
+                f"{path}: its SHA-256 differs from {self.path.name}; download the file that this "
+                "TOML describes"
             )
         return network
 
@@ -235,19 +235,19 @@ def _framing(toml: EmbedderToml) -> CropSpec:
     size = toml.size_px
     if toml.align in ("landmarks", "none"):
         if toml.points is not None:
-            raise BadBundle('points go with align = "landmarks-5"; leave one of them out')
+            raise BadBundle('points need align = "landmarks-5"; leave one of them out')
         if toml.crop is None:
-            raise BadBundle(f'crop is missing: the share of the frame with align = "{toml.align}"')
+            raise BadBundle(f'crop is missing: align = "{toml.align}" needs the share of the frame')
         return CropSpec(round(size / toml.crop), size)
     if toml.crop is not None:
-        raise BadBundle(f'crop does not go with align = "{toml.align}"; leave one of them out')
+        raise BadBundle(f'crop cannot be used with align = "{toml.align}"; leave one of them out')
     if toml.align == "landmarks-5":
         if toml.points is None:
-            raise BadBundle('points is missing: where align = "landmarks-5" puts the landmarks')
+            raise BadBundle('points is missing: align = "landmarks-5" needs landmark positions')
         return CropSpec(size, size, tuple((x, y) for x, y in toml.points))
     if size != ARCFACE_PX or toml.points is not None:
         raise BadBundle(
-            f'align = "arcface-112" is for size_px {ARCFACE_PX} and brings its points; for others '
+            f'align = "arcface-112" needs size_px {ARCFACE_PX} and has its own points; otherwise '
             'give align = "landmarks-5" and points'
         )
     return CropSpec(size, size, ARCFACE_POINTS)
@@ -258,9 +258,9 @@ def _scaling(toml: EmbedderToml) -> Scaling | None:
     if toml.mean is None and toml.std is None:
         return None
     if toml.mean is None or toml.std is None:
-        raise BadBundle("mean and std go together; give both")
+        raise BadBundle("give both mean and std, or neither")
     mean, std = (np.asarray(value, np.float64) for value in (toml.mean, toml.std))
     scale, offset = np.broadcast_to(1 / std, 3), np.broadcast_to(-mean / std, 3)
     if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
-        raise BadBundle("mean and std leave nothing of the image; give others")
+        raise BadBundle("mean and std turn every image into a constant; give other values")
     return scale.astype(np.float32), offset.astype(np.float32)

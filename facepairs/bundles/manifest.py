@@ -144,8 +144,8 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
     """
     if values.get("schema") != SCHEMA:
         raise BadBundle(
-            f"its schema is {shorten(values.get('schema'))}, and this version reads {SCHEMA}; make "
-            "it again with this version, or use the version that made it"
+            f"its schema is {shorten(values.get('schema'))}, this version reads {SCHEMA}; recreate "
+            "the bundle with this version, or use the version that made it"
         )
     manifest = validate(values, Manifest, error=BadBundle, advice="export the bundle again")
     inputs, count = manifest.network.inputs, INPUT_COUNTS[manifest.kind]
@@ -196,7 +196,7 @@ def read_regular_file(path: Path, limit_bytes: int = MAX_JSON_BYTES) -> bytes:
             raise BadBundle(f"{path}: not a regular file; copy the bundle again")
         with path.open("rb") as handle:
             if os.fstat(handle.fileno()).st_size > limit_bytes:
-                raise BadBundle(f"{path}: its size is over {limit_bytes:,} bytes; copy it again")
+                raise BadBundle(f"{path}: larger than {limit_bytes:,} bytes; copy it again")
             return handle.read(limit_bytes)
     except FileNotFoundError:
         raise BadBundle(
@@ -218,5 +218,5 @@ def parse_json_object(data: bytes, path: Path) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadBundle(f"{path}: not JSON ({error}); copy the bundle again") from None
     if not isinstance(value, dict):
-        raise BadBundle(f"{path}: a JSON object is expected; copy the bundle again")
+        raise BadBundle(f"{path}: not a JSON object; copy the bundle again")
     return value

@@ -37,8 +37,8 @@ def check_prior(prior: float) -> None:
     """Raise BadConfig for a prior outside (0, 1)."""
     if not 0 < prior < 1:
         raise BadConfig(
-            f"the prior is {prior:g}; give the share of genuine pairs among those you compare, "
-            "between 0 and 1, such as 0.01",
+            f"the prior is {prior:g}; use the expected share of genuine pairs, between 0 and 1, "
+            "such as 0.01",
             "prior",
         )
 
@@ -174,12 +174,10 @@ def operating_point(
             threshold for `max_fmr`.
     """
     if (threshold is not None) + (max_fmr is not None) + balanced > 1:
-        raise BadConfig("give one threshold alone", "threshold", "max_fmr", "balanced")
+        raise BadConfig("give only one threshold", "threshold", "max_fmr", "balanced")
     if threshold is not None:
         if not math.isfinite(threshold):
-            raise BadConfig(
-                f"the threshold is {threshold}, not a finite number; give a score", "threshold"
-            )
+            raise BadConfig(f"the threshold is {threshold}; use a finite score", "threshold")
         return _measured(profile, OperatingPoint(float(threshold), GIVEN))
     promise = profile.promise if max_fmr is None and not balanced else max_fmr
     if promise is None:
@@ -235,8 +233,8 @@ def identification_point(profile: Measured, max_fpir: float, photos: int) -> Ope
     """
     if not 0 < max_fpir <= 1:
         raise BadConfig(
-            f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
-            "in the gallery, such as 0.01",
+            f"max FPIR is {max_fpir:g}; use the share of strangers who may be mistaken for people "
+            "of the gallery, such as 0.01",
             "max_fpir",
         )
     table = profile.errors

@@ -172,7 +172,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         rises = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
         if not rises or any(len(column) != len(self.thresholds) for column in columns):
             raise BadBundle(
-                "errors need as many rates of each kind as thresholds, and thresholds that rise; "
+                "errors need one rate of each kind for each threshold, and rising thresholds; "
                 "calibrate again"
             )
 

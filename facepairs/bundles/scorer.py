@@ -90,7 +90,7 @@ class OnnxSession:
         threads: int | None = None,
     ) -> None:
         if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
-            raise BadBundle(f"{path}: keeps tensors outside of itself; export it as a single file")
+            raise BadBundle(f"{path}: has tensors in other files; export it as a single file")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
         options.log_severity_level = LOG_FATAL_ONLY
@@ -133,7 +133,9 @@ class OnnxSession:
             ) from None
         values: ScoreArray = np.asarray(result, np.float32)
         if not np.isfinite(values).all():
-            raise BadBundle(f"{self.path}: returned a value that is not finite; train it again")
+            raise BadBundle(
+                f"{self.path}: returned a value that is not finite; train the network again"
+            )
         return values
 
 
@@ -214,7 +216,7 @@ class Scorer(ABC):
         if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (side, side, 3):
             raise BadData(
                 f"crops are {crops.dtype} {list(crops.shape)}, not uint8 [N, {side}, {side}, 3]; "
-                "make them with load_crop"
+                "use the crops of AlignedFace"
             )
 
 
@@ -255,7 +257,7 @@ class EmbeddingScorer(Scorer):
 
     def check_threshold(self, threshold: float) -> None:
         if math.isfinite(threshold) and abs(threshold) > 1:  # `operating_point` refuses infinity
-            raise BadConfig(f"threshold is {threshold:g}; a cosine lies from -1 to 1", "threshold")
+            raise BadConfig(f"threshold is {threshold:g}; a cosine is from -1 to 1", "threshold")
 
     def _embed_batch(self, crops: Crop) -> ScoreArray:
         rows = self._session.run(self._output, {self._input.name: self._pixels(crops)})

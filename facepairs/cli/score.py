@@ -16,6 +16,7 @@ from facepairs.cli.shared.options import (
     Runner,
     Threshold,
     path,
+    uses_beam,
 )
 from facepairs.cli.shared.output import NEGATIVE, OK, VERDICT_SCHEMA, log, print_result
 from facepairs.support.words import counted
@@ -59,25 +60,21 @@ def score(
     Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
     --root may be a gs://, s3:// or hdfs:// place.
     """
-    from facepairs.beam.score_list import score_list_at
     from facepairs.bundles.measured import check_prior, describe_prior
     from facepairs.verification.provenance import check_scores_file
+    from facepairs.verification.score_list import score_list
     from facepairs.verification.verifier import Verifier
 
     check_scores_file(out)
     check_prior(prior)
     verifier = Verifier.load(bundle, threads=1)
     point = verifier.operating_point(threshold, max_fmr)
-    report = score_list_at(
-        verifier,
-        pairs,
-        out,
-        point,
-        root,
-        runner=runner,
-        beam_options=beam or [],
-        prior=prior,
-    )
+    if uses_beam(runner, beam, root):
+        from facepairs.beam.score_list import score_list_at
+
+        report = score_list_at(verifier, pairs, out, point, root, runner, beam or [], prior)
+    else:
+        report = score_list(verifier, pairs, out, point, Path(root) if root else None, prior)
     for line in _report_warnings(report, pairs, out, bundle):
         log(line)
     values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}

@@ -35,7 +35,7 @@ class Hint(msgspec.Struct, frozen=True):
 
 
 UNALIGNED = Hint(
-    "unaligned", "the whole image was used: this model takes photos that are framed like LFW's"
+    "unaligned", "the whole image was used: this model expects photos framed like LFW's"
 )
 
 
@@ -130,6 +130,6 @@ def _face_hints(face: Face) -> Iterator[Hint]:
     if abs(face.yaw) > PROFILE_YAW:
         yield Hint("profile", "the face is seen from the side")
     if face.score < COVERED:
-        yield Hint("covered", f"covered in part, or hard to make out: certainty {face.score:.2f}")
+        yield Hint("covered", f"partly covered, or hard to make out: certainty {face.score:.2f}")
     if abs(face.roll_deg) > TURNED_DEG:
-        yield Hint("turned", f"turned by {abs(face.roll_deg):.0f} degrees; it was turned upright")
+        yield Hint("turned", f"rotated by {abs(face.roll_deg):.0f} degrees, and corrected")

@@ -120,7 +120,7 @@ def undecoded(photo: Photo) -> Image.Image:
         return opened if opened and opened.tile else open_header(image, photo.name)
     with _loading:  # threads may share an image that Pillow has not read yet
         if getattr(image, "fp", image) is None and getattr(image, "tile", None):
-            raise ImageProblem(photo.name, "unreadable", "was closed; call its load() before")
+            raise ImageProblem(photo.name, "unreadable", "was closed; call its load() first")
         image.load()
         image.getexif()
     return image

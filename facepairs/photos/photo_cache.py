@@ -139,7 +139,7 @@ class PhotoCache:
             try:
                 self.path.stat()
                 if not is_own(self.path):
-                    raise BadData(f"{self.path}: no cache of photos, or not readable; not deleted")
+                    raise BadData(f"{self.path}: not deleted: not a photo cache, or unreadable")
                 _delete(self.path)
             except FileNotFoundError:
                 return False
@@ -197,10 +197,10 @@ class PhotoCache:
         if self._renewed or isinstance(error, sqlite3.OperationalError | OSError):
             self._in_memory = True
             reason = getattr(error, "strerror", None) or error
-            _log.warning("%s: %s; what is found in photos is not kept", self.path, reason)
+            _log.warning("%s: %s; photos are not remembered", self.path, reason)
             return
         self._renewed = True
-        _log.warning("%s: damaged (%s); it is made anew", self.path, error)
+        _log.warning("%s: damaged (%s); recreated", self.path, error)
         with contextlib.suppress(OSError):
             _delete(self.path)
 
@@ -251,7 +251,7 @@ def cache_file() -> Path:
         file = Path(chosen)
         known = os.path.exists(file)  # noqa: PTH110 - false, not an error, where one may not look
         if known and not is_own(file):
-            raise BadData(f"{file}: no cache of photos; give another file, or one to be made")
+            raise BadData(f"{file}: not a photo cache; give another file, or the name of a new one")
         return file
     import platformdirs  # not needed by every command
 

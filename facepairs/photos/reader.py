@@ -58,23 +58,9 @@ class Embedder(Protocol):
         """Embed crops, uint8[N, crop_px, crop_px, 3]: float32[N, D]."""
 
 
-@dataclass(frozen=True)
-class PhotoFolder:
-    """The photos below a folder of this machine, by their names in a list; picklable.
-
-    Attributes:
-        root: The folder that names count from.
-    """
-
-    root: Any = Path()
-
-    def read(self, name: str) -> bytes:
-        """Return the content of a photo; may raise OSError."""
-        return read_image_file(find_file(self.root, name))
-
-    def title(self, name: str) -> str:
-        """Return the name of a photo in messages."""
-        return str(Path(self.root, name))
+def read_listed(root: Path, name: str) -> bytes:
+    """Return the content of a photo below a folder, by its name in a list; may raise OSError."""
+    return read_image_file(find_file(root, name))
 
 
 class PhotoFile(NamedTuple):

@@ -162,5 +162,5 @@ def read_provenance(scores: Path) -> Provenance | None:
         raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
     provenance = validate(values, Provenance, str(path), BadData, advice)
     if provenance.scores_sha256 != sha256:
-        raise BadData(f"{path}: belongs to other scores than {scores.name} holds; {advice}")
+        raise BadData(f"{path}: belongs to other scores than those in {scores.name}; {advice}")
     return provenance

@@ -147,7 +147,7 @@ def rank_folder(
     itself = os.path.realpath(photo)
     names = sorted(n for n in photos_below(folder) if os.path.realpath(folder / n) != itself)
     if not names:
-        raise BadData(f"{folder}: no other images below it ({', '.join(READABLE)})")
+        raise BadData(f"{folder}: has no other images ({', '.join(READABLE)})")
 
     def best_of(name: str) -> Match | Failure:
         path = folder / name

@@ -1,7 +1,7 @@
 """A CSV of pairs in, a CSV of scores out.
 
 Memory holds about 1 KB for each distinct photo, of a pair network also its crop, and some bytes for
-each row. Whoever reads the photos, threads here or other machines, the output has the same bytes.
+each row.
 """
 
 import csv
@@ -9,6 +9,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,16 +18,15 @@ import numpy as np
 from facepairs.bundles.measured import EQUAL_PRIORS, Calibration, check_prior
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.bundles.scorer import ScoreArray
+from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
-from facepairs.photos.photo_cache import PhotoCache
-from facepairs.photos.reader import PhotoFolder
-from facepairs.support.parallel import thread_map
+from facepairs.photos.reader import read_listed
+from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file
-from facepairs.verification.scoring import Indices, OrderedMap, score_photos
+from facepairs.verification.scoring import Indices, collect_samples, score_samples
 from facepairs.verification.verifier import Verifier
 
 SIDES = ("left", "right")
@@ -69,12 +69,14 @@ class ListedPairs(NamedTuple):
     """The pairs of a list.
 
     Attributes:
+        path: The list.
         photos: The names of the distinct photos, in the order of the list.
         left: int32[N], the number of each pair's first photo.
         right: int32[N], that of the other one.
         copied: The cells of those of the columns COPIED that the list has.
     """
 
+    path: Path
     photos: list[str]
     left: Indices
     right: Indices
@@ -86,57 +88,77 @@ def score_list(
     pairs: Path,
     out: Path,
     point: OperatingPoint,
-    photos: PhotoFolder,
+    root: Path | None = None,
     prior: float = EQUAL_PRIORS,
-    *,
-    ordered_map: OrderedMap = thread_map,
-    cache: PhotoCache | None = None,
 ) -> PairsReport:
-    """Score every pair of a CSV file into another CSV file, and write where the scores come from.
+    """Score every pair of a CSV file into another CSV file, and record the origin of the scores.
 
-    With a cache, the same call goes on after an interruption. A pair network computes its scores
-    anew.
+    The photo cache lets the same call continue after an interruption. A pair network computes its
+    scores again.
 
     Args:
         verifier: Scores the pairs; open it with one thread, as the work is spread over all cores.
         pairs: CSV file with the columns left,right[,genuine][,fold].
         out: CSV file to write: the pairs in their order with score, probability, same (1 or 0),
-            box, number of faces and hints of each side, and error, which is empty or what is wrong
-            with the images. OUT.json has the provenance.
+            box, number of faces and hints of each side, and error, which is empty or the problem
+            of the images. OUT.json has the provenance.
         point: The threshold.
-        photos: Where the photos are that the file names.
+        root: The folder of the photos; None for that of `pairs`.
         prior: The prior of the probabilities.
-        ordered_map: Reads the photos: in threads, or on other machines.
-        cache: Where photos are looked up and stored; None for nowhere.
 
     Raises:
         BadConfig: The prior is outside (0, 1).
-        BadData: A row of the list is wrong, or `out` cannot be written.
+        BadData: The folder is missing, a row of the list is wrong, or `out` cannot be written.
     """
     check_prior(prior)
-    model = verifier.model
-    origin = provenance_of(model, str(pairs), point, prior=prior)
+    folder = folder_of_photos(pairs, root)
     listed = read_list(pairs)
-    reader = replace(verifier.reader(), cache=cache, open=photos.read)
-    named = [(photos.title(name), name) for name in listed.photos]
-    scores, found = score_photos(
-        reader, verifier.scorer, named, listed.left, listed.right, ordered_map
-    )
-    report = _count(model, listed, scores, found, point)
+    reader = replace(verifier.reader(), open=partial(read_listed, folder))
+    photos = [(str(Path(folder, name)), name) for name in listed.photos]
+    read = thread_map(reader.read, batches(photos, BATCH_CROPS))
+    return write_scores(verifier, listed, read, out, point, prior)
+
+
+def folder_of_photos(pairs: Path, root: Path | None) -> Path:
+    """Return the folder of the photos that `pairs` lists; raise BadData if it is missing."""
+    folder = pairs.parent if root is None else root
+    if not folder.is_dir():
+        raise BadData(f"{folder}: not a folder; give the folder of the photos that {pairs} lists")
+    return folder
+
+
+def write_scores(
+    verifier: Verifier,
+    listed: ListedPairs,
+    read: Iterable[list[FaceSample]],
+    out: Path,
+    point: OperatingPoint,
+    prior: float = EQUAL_PRIORS,
+) -> PairsReport:
+    """Score pairs and write them, as `score_list` does, while their photos are read.
+
+    Args:
+        verifier: Scores the pairs.
+        listed: The pairs.
+        read: The faces of the listed photos in order, as `PhotoReader.read` returns them.
+        out: CSV file to write.
+        point: The threshold.
+        prior: The prior of the probabilities.
+
+    Raises:
+        BadData: `out` cannot be written.
+    """
+    model = verifier.model
+    origin = provenance_of(model, str(listed.path), point, prior=prior)
+    samples = dict(enumerate(collect_samples(read, len(listed.photos))))
+    scores = score_samples(verifier.scorer, samples, listed.left, listed.right)
+    report = _count(model, listed, scores, samples, point)
     with scores_file(out, origin) as handle:
         writer = csv.writer(handle)
         writer.writerow((*SIDES, *listed.copied, *RESULT_COLUMNS))
         results = _result_cells(model.profile.calibration, scores, point, prior)
-        writer.writerows(_output_rows(listed, found, results, report))
+        writer.writerows(_output_rows(listed, samples, results, report))
     return report
-
-
-def local_photos(pairs: Path | str, root: Path | None) -> PhotoFolder:
-    """Return the folder that the paths in `pairs` count from; raises BadData if it is none."""
-    root = Path(pairs).parent if root is None else root
-    if not root.is_dir():
-        raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    return PhotoFolder(root)
 
 
 def read_list(path: Path) -> ListedPairs:
@@ -162,7 +184,7 @@ def read_list(path: Path) -> ListedPairs:
     if not sides:
         raise BadData(f"{path}: no pairs below the header")
     left, right = np.array(sides, np.int32).reshape(-1, 2).T
-    return ListedPairs(list(numbers), left, right, copied)
+    return ListedPairs(path, list(numbers), left, right, copied)
 
 
 def _count(

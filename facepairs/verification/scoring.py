@@ -1,65 +1,33 @@
 """Scores of many pairs of photos, each of which is read once.
 
-First `PhotoReader.read` finds the embedding of every photo, or the crop that a pair network sees:
-in threads here, or on other machines. Then the scores follow. A photo that cannot be used fails the
-pairs it is in.
+First `PhotoReader.read` finds the embedding of every photo, or the crop that a pair network sees.
+Then the scores follow. A photo that cannot be used fails the pairs it is in.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer
+from facepairs.bundles.scorer import ScoreArray, Scorer
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
-from facepairs.photos.reader import Named, PhotoReader
 from facepairs.support import console
-from facepairs.support.parallel import batches, thread_map
+from facepairs.support.parallel import thread_map
 
 CHUNK_PAIRS = 512  # scored at a time
 
 Indices = npt.NDArray[np.integer[Any]]
-OrderedMap = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
 
 
-def score_photos(
-    reader: PhotoReader,
-    scorer: Scorer,
-    photos: Sequence[Named],
-    left: Indices,
-    right: Indices,
-    ordered_map: OrderedMap = thread_map,
-    strict: bool = False,
-) -> tuple[ScoreArray, dict[int, FaceSample]]:
-    """Score pairs of photos.
-
-    Args:
-        reader: Reads the photos.
-        scorer: The network.
-        photos: Name and source of each photo.
-        left: integer[N], numbers of photos.
-        right: integer[N], the same.
-        ordered_map: Reads the photos: in threads, or on other machines.
-        strict: Raise what is wrong with the first photo that cannot be used.
-
-    Returns:
-        float32[N], NaN where a photo cannot be used; and the face of each photo, by its number.
-
-    Raises:
-        BadImage: A photo cannot be used, and `strict` is true.
-    """
-    numbers = np.unique(np.concatenate([left, right])).tolist()
-    found: dict[int, FaceSample] = {}
-    progress = console.progress("reading photos")
-    for batch in ordered_map(reader.read, batches([photos[n] for n in numbers], BATCH_CROPS)):
-        for sample in batch:
-            if strict and sample.error:
-                raise sample.error
-            found[numbers[len(found)]] = sample
-        progress(len(found), len(numbers))
-    return score_samples(scorer, found, left, right), found
+def collect_samples(read: Iterable[list[FaceSample]], photos: int) -> Iterator[FaceSample]:
+    """Yield the faces of some photos while they are read in batches, and show the progress."""
+    done, progress = 0, console.progress("reading photos")
+    for batch in read:
+        yield from batch
+        done += len(batch)
+        progress(done, photos)
 
 
 def score_samples(

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -300,16 +299,21 @@ class Verifier:
             BadImage: An image cannot be used; the message names it.
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
-        from facepairs.support.parallel import thread_map
-        from facepairs.verification.scoring import check_positions, score_photos
+        from facepairs.support.parallel import batches, thread_map
+        from facepairs.verification.scoring import check_positions, collect_samples, score_samples
 
         left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
         if len(left) != len(right):
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-        named = [(os.fspath(path), path) for path in paths]
-        read = partial(thread_map, workers=workers)
-        scores, _ = score_photos(self.reader(), self.scorer, named, left, right, read, strict=True)
-        return scores
+        numbers = np.unique(np.concatenate([left, right])).tolist()
+        photos = [(os.fspath(paths[number]), paths[number]) for number in numbers]
+        read = thread_map(self.reader().read, batches(photos, BATCH_CROPS), workers)
+        samples = {}
+        for number, sample in zip(numbers, collect_samples(read, len(photos)), strict=True):
+            if sample.error:
+                raise sample.error
+            samples[number] = sample
+        return score_samples(self.scorer, samples, left, right)
 
 
 def subject_faces(

@@ -268,7 +268,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     with (mine / "network.onnx").open("ab") as network:
         network.write(b" ")  # another network has other errors
     refused = in_process("verify", a, b, "--bundle", mine, check=2)
-    assert "its SHA-256 is not the one in embedder.toml" in refused.stderr
+    assert "its SHA-256 differs from embedder.toml" in refused.stderr
     shutil.copyfile(tmp_path / "e" / "network.onnx", mine / "network.onnx")
     broken = json.loads((mine / "measured.json").read_text())
     del broken["errors"]["fmr"]

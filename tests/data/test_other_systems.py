@@ -18,7 +18,7 @@ from facepairs.data.index import FaceIndex, find_file
 from facepairs.data.pairs import read_pairs_csv
 from facepairs.evaluation.scores import match_pairs, read_scores
 from facepairs.verification.ranking import rank_folder
-from facepairs.verification.score_list import local_photos, score_list
+from facepairs.verification.score_list import score_list
 from facepairs.verification.verifier import Verifier
 
 NFC, NFD = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
@@ -65,7 +65,7 @@ def test_lists_of_pairs(photos, verifier, tmp_path, name):
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"
     point = operating_point(verifier.model.profile)
-    report = score_list(verifier, path, out, point, local_photos(path, photos))
+    report = score_list(verifier, path, out, point, photos)
     assert (report.pairs, report.failed) == (1, 0)
     scores = read_scores(out)
     assert scores.genuine.tolist() == pairs.genuine.tolist()

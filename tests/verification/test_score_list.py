@@ -13,10 +13,10 @@ from facepairs.bundles.measured import operating_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
-from facepairs.photos.photo_cache import PhotoCache, photo_cache
-from facepairs.photos.reader import PhotoFolder
+from facepairs.photos.photo_cache import PhotoCache
+from facepairs.verification import score_list as score_list_module
 from facepairs.verification import scoring
-from facepairs.verification.score_list import local_photos, read_list, score_list
+from facepairs.verification.score_list import read_list, score_list
 from facepairs.verification.verifier import Verifier
 
 IMAGES = 9
@@ -47,8 +47,7 @@ def rows_of(path):
 
 def run(verifier, pairs, out, root=None, **options):
     point = options.pop("point", operating_point(verifier.model.profile))
-    photos = local_photos(pairs, root)
-    return score_list(verifier, pairs, out, point, photos, cache=photo_cache(), **options)
+    return score_list(verifier, pairs, out, point, root, **options)
 
 
 def test_the_output_agrees_with_single_verdicts(verifier, photos, tmp_path):
@@ -174,14 +173,14 @@ def test_unusable_paths_are_refused(embedder, tmp_path):
 def test_each_image_is_read_once_and_in_several_threads(embedder, photos, tmp_path, monkeypatch):
     seen, lock = [], threading.Lock()
 
-    def counted(self, name):
+    def counted(root, name):
         with lock:
             seen.append((name, threading.get_ident()))
-        return read(self, name)
+        return read(root, name)
 
-    read = PhotoFolder.read
-    monkeypatch.setattr(PhotoFolder, "read", counted)
-    monkeypatch.setattr(scoring, "BATCH_CROPS", 1)
+    read = score_list_module.read_listed
+    monkeypatch.setattr(score_list_module, "read_listed", counted)
+    monkeypatch.setattr(score_list_module, "BATCH_CROPS", 1)
     text = "left,right\n" + "".join(
         f"{a}.png,{b}.png\n" for a in range(IMAGES) for b in range(IMAGES)
     )
@@ -213,7 +212,8 @@ def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_facto
 
 
 def scores_by(verifier, reader, named, left, right):
-    return scoring.score_photos(reader, verifier.scorer, named, left, right, map)
+    samples = dict(enumerate(reader.read(named)))
+    return scoring.score_samples(verifier.scorer, samples, left, right), samples
 
 
 def test_a_failing_network_leaves_no_output(photos, tmp_path):
@@ -236,14 +236,14 @@ def test_without_a_threshold_no_pair_is_accepted(embedder, photos, tmp_path):
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from facepairs.verification.score_list import local_photos, score_list
+from facepairs.verification.score_list import score_list
 from facepairs.bundles.measured import operating_point
 from facepairs.verification.verifier import Verifier
 
 bundle, pairs, out, root = map(Path, sys.argv[1:])
 verifier = Verifier.load(bundle, threads=1)
 point = operating_point(verifier.model.profile)
-report = score_list(verifier, pairs, out, point, local_photos(pairs, root))
+report = score_list(verifier, pairs, out, point, root)
 print(report.pairs, report.failed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
