@@ -11,8 +11,8 @@ on photos of View 1's training people, see `scripts/studies/bystanders.py`.
 
 from pathlib import Path
 
-from facepairs.photos.detector import Face
 from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.frame import Face
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
 

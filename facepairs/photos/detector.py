@@ -16,23 +16,21 @@ or less. Turned and scaled copies of a photo agree to 1.5 pixels of the frame (2
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 
 import numpy as np
 from PIL import Image, ImageOps
 
 from facepairs.photos.decode import upright
-from facepairs.photos.frame import FRAME_PX, TEMPLATE, fit_similarity
+from facepairs.photos.frame import FRAME_PX, TEMPLATE, Face
 from facepairs.photos.photo import Photo
 from facepairs.photos.problem import ImageProblem
-from facepairs.photos.warp import Points, Similarity, centred_square, warp
+from facepairs.photos.warp import Points, centred_square, warp
 from facepairs.photos.yunet import MAX_FACES, detect
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here.
 DETECTOR = "yunet-4"
 MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
-FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
 SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
@@ -54,62 +52,6 @@ CLOSE = 0.25  # in prominence: a face located again may turn out to be so much m
 TINY = 100.0  # in prominence
 MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
-
-
-@dataclass(frozen=True, eq=False)
-class Face:
-    """A detected face, in pixels of its image.
-
-    Attributes:
-        landmarks: float64[5, 2], (x, y) of the eyes, the nose tip and the mouth corners; what is
-            at the image's left when the face is upright comes first.
-        score: Certainty from 0 to 1.
-    """
-
-    landmarks: Points
-    score: float
-
-    @cached_property
-    def to_frame(self) -> Similarity:
-        """The map from the image to the canonical frame."""
-        return fit_similarity(self.landmarks)
-
-    @cached_property
-    def centre(self) -> Points:
-        """float64[2], the point that alignment maps to the frame's centre."""
-        middle: Points = self.to_frame.inverse()(np.full((1, 2), (FRAME_PX - 1) / 2))[0]
-        return middle
-
-    @property
-    def side_px(self) -> float:
-        """Side of the square around the face, from the brows to the chin."""
-        return FACE_PX / self.to_frame.scale
-
-    @property
-    def box(self) -> list[int]:
-        """The square around the face, from the brows to the chin: left, top and side in pixels."""
-        side = self.side_px
-        left, top = self.centre - side / 2
-        return [round(value) for value in (left, top, side)]
-
-    @property
-    def roll_deg(self) -> float:
-        """Rotation of the head in the image plane, clockwise; from -180 to 180."""
-        return -self.to_frame.angle_deg
-
-    @property
-    def yaw(self) -> float:
-        """Offset of the nose tip from the middle of the eyes, in eye distances; 0 from the front.
-
-        Positive when the nose points to the right of the upright face, as images are shown.
-        """
-        eyes, nose = self.landmarks[:2], self.landmarks[2]
-        across = eyes[1] - eyes[0]
-        return float((nose - eyes.mean(axis=0)) @ across / max(across @ across, 1e-9))
-
-    def scaled(self, scale: float) -> "Face":
-        """Return the face in a copy of the image that is `scale` times as large."""
-        return Face((self.landmarks + 0.5) * scale - 0.5, self.score)
 
 
 def find_faces(picture: Image.Image, name: str = "image") -> list[Face]:
@@ -297,9 +239,9 @@ def _detect_in(
     back = np.array([[cos, -sin], [sin, cos]])
     factor = np.array(picture.size) / (width, height)
     faces = []
-    for points, score in detect([np.asarray(turned)], MIN_CANDIDATE)[0]:
-        on_canvas = (points - turned_middle) @ back.T + middle
-        faces.append(Face((on_canvas - (x, y) + 0.5) * factor - 0.5, score))
+    for face in detect([np.asarray(turned)], MIN_CANDIDATE)[0]:
+        on_canvas = (face.landmarks - turned_middle) @ back.T + middle
+        faces.append(Face((on_canvas - (x, y) + 0.5) * factor - 0.5, face.score))
     return faces
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from facepairs.errors import BadConfig, BadData, BadImage
 from facepairs.photos.crop import Crop
-from facepairs.photos.detector import Face
+from facepairs.photos.frame import Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.problem import ImageProblem
@@ -137,6 +137,10 @@ def choose_face(faces: list[FaceSample], number: int) -> FaceSample:
         BadConfig: There is no face of that number.
     """
     if not 1 <= number <= len(faces):
-        shown = counted(len(faces), "face")
-        raise BadConfig(f"{faces[0].name}: no face {number}; it shows {shown}, numbered from 1")
+        raise BadConfig(f"{faces[0].name}: {no_such_face(number, len(faces))}")
     return faces[number - 1]
+
+
+def no_such_face(number: int, faces: int) -> str:
+    """Return in words that a photo with so many faces has none of that number."""
+    return f"no face {number}; it shows {counted(faces, 'face')}, numbered from 1"

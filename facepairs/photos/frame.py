@@ -1,4 +1,4 @@
-"""Align a face by five landmarks: a similarity onto the canonical frame, and the crop of it.
+"""A face by its five landmarks: the similarity onto the canonical frame, and the crop of it.
 
 The frame is 250 x 250 pixels. Its landmarks are the mean ones of Labeled Faces in the Wild,
 deep-funneled: detected in all 13,233 photos, averaged, and made symmetric. A network sees the
@@ -9,7 +9,8 @@ References:
     IEEE TPAMI, 1991.
 """
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from facepairs.photos.photo import Photo
 from facepairs.photos.warp import Points, Similarity, centred_square
 
 FRAME_PX = 250
+FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 TEMPLATE = np.array(
     [(102.6, 112.1), (146.4, 112.1), (124.5, 136.7), (105.9, 155.4), (143.1, 155.4)]
 )
@@ -27,6 +29,62 @@ TEMPLATE = np.array(
 
 # Inverse variances over LFW, the eyes' set to one: the nose tip moves with every turn of the head.
 WEIGHTS = np.array([1.0, 1.0, 0.43, 0.62, 0.62])
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A face that was found, in pixels of its image.
+
+    Attributes:
+        landmarks: float64[5, 2], (x, y) of the eyes, the nose tip and the mouth corners; what is
+            at the image's left when the face is upright comes first.
+        score: Certainty from 0 to 1.
+    """
+
+    landmarks: Points
+    score: float
+
+    @cached_property
+    def to_frame(self) -> Similarity:
+        """The map from the image to the canonical frame."""
+        return fit_similarity(self.landmarks)
+
+    @cached_property
+    def centre(self) -> Points:
+        """float64[2], the point that alignment maps to the frame's centre."""
+        middle: Points = self.to_frame.inverse()(np.full((1, 2), (FRAME_PX - 1) / 2))[0]
+        return middle
+
+    @property
+    def side_px(self) -> float:
+        """Side of the square around the face, from the brows to the chin."""
+        return FACE_PX / self.to_frame.scale
+
+    @property
+    def box(self) -> list[int]:
+        """The square around the face, from the brows to the chin: left, top and side in pixels."""
+        side = self.side_px
+        left, top = self.centre - side / 2
+        return [round(value) for value in (left, top, side)]
+
+    @property
+    def roll_deg(self) -> float:
+        """Rotation of the head in the image plane, clockwise; from -180 to 180."""
+        return -self.to_frame.angle_deg
+
+    @property
+    def yaw(self) -> float:
+        """Offset of the nose tip from the middle of the eyes, in eye distances; 0 from the front.
+
+        Positive when the nose points to the right of the upright face, as images are shown.
+        """
+        eyes, nose = self.landmarks[:2], self.landmarks[2]
+        across = eyes[1] - eyes[0]
+        return float((nose - eyes.mean(axis=0)) @ across / max(across @ across, 1e-9))
+
+    def scaled(self, scale: float) -> "Face":
+        """Return the face in a copy of the image that is `scale` times as large."""
+        return Face((self.landmarks + 0.5) * scale - 0.5, self.score)
 
 
 class _Target(NamedTuple):

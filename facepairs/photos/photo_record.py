@@ -8,7 +8,8 @@ import numpy as np
 from msgspec import Meta
 
 from facepairs.errors import NoFace, TooSmallFace
-from facepairs.photos.detector import DETECTOR, MIN_FACE_PX, Face
+from facepairs.photos.detector import DETECTOR, MIN_FACE_PX
+from facepairs.photos.frame import Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.pixels import MAX_PIXELS
 from facepairs.photos.yunet import MAX_FACES

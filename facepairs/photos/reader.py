@@ -20,9 +20,9 @@ from facepairs.data.index import find_file
 from facepairs.errors import BadImage, NoFace
 from facepairs.photos.crop import Crop, CropSpec, crop_photo
 from facepairs.photos.decode import is_tf_decodable, orientation_of
-from facepairs.photos.detector import MIN_FACE_PX, Face, locate_in_photo, search_photo
-from facepairs.photos.face_sample import FaceRef, FaceSample
-from facepairs.photos.frame import crop_face
+from facepairs.photos.detector import MIN_FACE_PX, locate_in_photo, search_photo
+from facepairs.photos.face_sample import FaceRef, FaceSample, no_such_face
+from facepairs.photos.frame import Face, crop_face
 from facepairs.photos.hints import HINTS_SPEC, face_hints, gray_of, sharpness, whole_hints
 from facepairs.photos.photo import (
     ImageSource,
@@ -158,7 +158,7 @@ class PhotoReader:
             faces = list(enumerate(record.numbered_faces(file.name), 1))
             chosen = faces if every else faces[file.number - 1 : file.number]
             if not chosen:
-                raise NoFace(f"{file.name}: changed since its faces were found; run it again")
+                raise NoFace(f"{file.name}: {no_such_face(file.number, len(faces))}")
             samples = [self._judged(sample, *face, photo) for face in chosen]
             return [self._cropped(one, photo, store if known else None) for one in samples]
         except BadImage as error:

@@ -12,14 +12,14 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadConfig
+from facepairs.photos.frame import Face
 from facepairs.photos.pixels import Pixels
-from facepairs.photos.warp import Points
 
 FILE = "face_detection_yunet_2023mar.onnx"
 SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
@@ -39,18 +39,7 @@ _opening = threading.Lock()
 Floats = npt.NDArray[np.float32]
 
 
-class Detection(NamedTuple):
-    """One output of the network.
-
-    `landmarks` is float64[5, 2], (x, y) of the eyes, the nose tip and the mouth corners; what is at
-    the image's left when the face is upright comes first. `score` is from 0 to 1.
-    """
-
-    landmarks: Points
-    score: float
-
-
-def detect(images: Sequence[Pixels], min_score: float) -> list[list[Detection]]:
+def detect(images: Sequence[Pixels], min_score: float) -> list[list[Face]]:
     """Run the network once; it knows upright faces of about 10 to 300 pixels.
 
     Args:
@@ -58,8 +47,8 @@ def detect(images: Sequence[Pixels], min_score: float) -> list[list[Detection]]:
         min_score: Detections with a lower score are left out.
 
     Returns:
-        The surest MAX_FACES detections in each image without those that overlap a surer one, the
-        surest first.
+        The surest MAX_FACES faces in each image without those that overlap a surer one, the surest
+        first.
 
     Raises:
         BadConfig: The network's file is missing or not the expected one.
@@ -109,13 +98,13 @@ def _grid(height: int, width: int) -> tuple[Floats, Floats]:
     return np.concatenate(strides), np.concatenate(origins)
 
 
-def _suppress(rows: Floats) -> list[Detection]:
+def _suppress(rows: Floats) -> list[Face]:
     """Return the surest rows of MAX_FACES faces (non-maximum suppression), the surest first."""
     rows = rows[np.argsort(-rows[:, 0], kind="stable")]
-    kept: list[Detection] = []
+    kept: list[Face] = []
     while len(rows) and len(kept) < MAX_FACES:
         best, rows = rows[0], rows[1:]
-        kept.append(Detection(best[5:].reshape(5, 2).astype(np.float64), float(best[0])))
+        kept.append(Face(best[5:].reshape(5, 2).astype(np.float64), float(best[0])))
         overlap = np.minimum(best[3:5], rows[:, 3:5]) - np.maximum(best[1:3], rows[:, 1:3])
         shared = np.clip(overlap, 0, None).prod(axis=1)
         areas = np.prod(rows[:, 3:5] - rows[:, 1:3], axis=1) + np.prod(best[3:5] - best[1:3])

@@ -1,6 +1,6 @@
 """A CSV of pairs in, a CSV of scores out.
 
-Memory holds about 1 KB for each distinct photo, of a pair network also its crop, and some bytes for
+Memory holds about 2 KB for each distinct photo, of a pair network also its crop, and some bytes for
 each row.
 """
 

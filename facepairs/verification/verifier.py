@@ -89,7 +89,7 @@ class Verifier:
         """Find and align one face of an image.
 
         Args:
-            source: As for `detect`.
+            source: As for `detect`; a `FaceRef` brings its own number.
             number: The number of the face, from 1 for the most prominent.
             name: The name of the image in messages.
 
@@ -97,6 +97,7 @@ class Verifier:
             BadImage: As `detect` does.
             BadConfig: There is no face of that number.
         """
+        number = source.number if isinstance(source, FaceRef) else number
         return choose_face(self.detect(source, name, every=number != 1), number)
 
     def verify(

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.photos.crop import CropSpec, load_crop
-from facepairs.photos.detector import Face
-from facepairs.photos.frame import TEMPLATE
+from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import (
     BLURRED,
     COVERED,

@@ -153,6 +153,13 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
         assert precise.box == pytest.approx(face.box, abs=0.1 * face.face.side_px)
     (gone,) = reader.read([("group", FaceRef(tmp_path / "group.png", 4))])
     assert isinstance(gone.error, NoFace)
+    assert "no face 4; it shows 3 faces" in str(gone.error)
+    chosen = verifier.detect_face(FaceRef(tmp_path / "group.png", 3))
+    assert (chosen.number, chosen.box) == (3, faces[2].box)
+    verdict = verifier.verify(tmp_path / "group.png", photos[3], faces=(3, 1))
+    (other,) = verifier.detect(photos[3])
+    assert verdict.score == verifier.verify_faces(faces[2], other).score
+    assert (verdict.left.number, verdict.left.box) == (3, faces[2].box)
 
 
 def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):

@@ -7,8 +7,7 @@ import numpy as np
 from PIL import Image
 
 from facepairs.data.synth.folder import write_synthetic_faces
-from facepairs.photos.detector import FACE_PX
-from facepairs.photos.frame import FRAME_PX
+from facepairs.photos.frame import FACE_PX, FRAME_PX
 
 
 class Place(NamedTuple):
