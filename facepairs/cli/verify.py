@@ -12,7 +12,6 @@ from facepairs.cli.shared.output import (
     VERDICT_SCHEMA,
     log,
     print_result,
-    warn_of_face,
     warn_of_known,
 )
 
@@ -53,25 +52,21 @@ def verify(
     Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
     3 no verdict (a face of less than 24 pixels, or a model without a threshold).
     """
-    from facepairs.verification.verdict import verdict_rows
+    from facepairs.verification.verdict import SEVERAL_FACES, verdict_rows
     from facepairs.verification.verifier import Verifier
 
     photos = Path(left), Path(right)
     if len(face or ()) > 2:
         raise typer.BadParameter("give at most two numbers, for A and B", param_hint="--face")
     verifier = Verifier.load(bundle)
-    first, second = [*(face or ()), 1, 1][:2]
+    first, second = [*(face or ()), None, None][:2]
     verdict = verifier.verify(*photos, threshold, max_fmr, prior, (first, second))
-    a, b = verdict.left, verdict.right
-    assert a is not None
-    assert b is not None
-    if a.digest == b.digest:
-        log(f"warning: {left} and {right} are copies of one file, so a match says nothing")
     warn_of_known(verifier, bundle, photos)
-    for photo, one, option in ((photos[0], a, "--face 2"), (photos[1], b, "--face 1 --face 2")):
-        warn_of_face(
-            photo, one.faces or 0, one.hints, "" if face else f"for another face: {option}"
-        )
+    options = "--face 2", f"--face {first or 1} --face 2"
+    for photo, sample, option in zip(photos, (verdict.left, verdict.right), options, strict=True):
+        for hint in sample.hints if sample else ():
+            advice = f"; for another face: {option}" if hint.kind == SEVERAL_FACES else ""
+            log(f"warning: {photo}: {hint.text}{advice}")
     values = {"left": left, "right": right, "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     raise typer.Exit(VERDICT_CODES[verdict.same])

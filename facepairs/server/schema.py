@@ -37,8 +37,8 @@ class VerifyRequest(Request, frozen=True, kw_only=True):
 
     left: Photo
     right: Photo
-    left_face: FaceNumber = 1
-    right_face: FaceNumber = 1
+    left_face: FaceNumber | None = None
+    right_face: FaceNumber | None = None
     threshold: Score | None = None
     max_fmr: Annotated[
         float | None, Meta(description="Use the model's threshold for this false match rate.")

@@ -27,6 +27,7 @@ from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file
 from facepairs.verification.scoring import Indices, collect_samples, score_samples
+from facepairs.verification.verdict import are_copies, with_hint_of_copies, with_hint_of_others
 from facepairs.verification.verifier import Verifier
 
 SIDES = ("left", "right")
@@ -34,7 +35,6 @@ COPIED = ("genuine", "fold")  # columns that are copied to the output
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in ("box", "faces", "hints"))
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 CHUNK_ROWS = 1024
-SAME_CONTENT = "same-content"  # a hint on a pair of a photo and itself or a copy
 
 
 @dataclass
@@ -215,21 +215,22 @@ def _output_rows(
     report: PairsReport,
 ) -> Iterator[list[object]]:
     """Yield the rows of the output, and count in the report what goes wrong in them."""
+    faces = {number: with_hint_of_others(sample, None) for number, sample in found.items()}
     for row, result in enumerate(results):
         numbers = int(listed.left[row]), int(listed.right[row])
-        left, right = (found[number] for number in numbers)
+        left, right = (faces[number] for number in numbers)
         error = "; ".join(dict.fromkeys(str(one.error) for one in (left, right) if one.error))
         report.failed += bool(error)
         report.first_error = report.first_error or error
-        copies = not error and left.digest == right.digest
-        report.same_content += copies
-        more = [SAME_CONTENT] if copies else []
+        if not error and are_copies(left, right):
+            report.same_content += 1
+            left, right = with_hint_of_copies(left, right)
         yield [
             *(printable(listed.photos[number]) for number in numbers),
             *(column[row] for column in listed.copied.values()),
             *(("", "", "") if error else result),
-            *_face_cells(left, more),
-            *_face_cells(right, more),
+            *_face_cells(left),
+            *_face_cells(right),
             printable(error),
         ]
 
@@ -249,10 +250,10 @@ def _result_cells(
             )
 
 
-def _face_cells(sample: FaceSample, more_hints: list[str]) -> tuple[str, str, str]:
+def _face_cells(sample: FaceSample) -> tuple[str, str, str]:
     """Return a photo's box "left top side", number of faces, and kinds of hints."""
     if sample.error:
         return "", "", ""
-    hints = [*(hint.kind for hint in sample.hints), *more_hints]
+    hints = [hint.kind for hint in sample.hints]
     faces = "" if sample.faces is None else str(sample.faces)
     return " ".join(map(str, sample.box or ())), faces, " ".join(hints)

@@ -1,14 +1,16 @@
 """`Verdict`: what comparing two faces gave, with the threshold and the errors to expect there."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from facepairs.bundles.measured import EQUAL_PRIORS, Measured, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.hints import Hint
 
 Rows = list[tuple[str, str]]  # label and text
+SEVERAL_FACES, SAME_CONTENT = "several-faces", "same-content"  # kinds of hints on a pair
 
 NOT_CONFIRMED = "more likely one person than two, but not by this standard"
 
@@ -105,6 +107,34 @@ class Verdict:
                 "right": self.right.to_json() if self.right else None,
             },
         }
+
+
+def with_hint_of_others(face: FaceSample, chosen: int | None) -> FaceSample:
+    """Return a face with the hint SEVERAL_FACES if nobody chose it among several.
+
+    Args:
+        face: The face.
+        chosen: The number that the user gave; None without one.
+    """
+    count = face.faces or 0
+    if chosen is not None or count < 2:
+        return face
+    text = f"shows {count} faces, the most prominent was used"
+    return replace(face, hints=(*face.hints, Hint(SEVERAL_FACES, text)))
+
+
+def are_copies(left: FaceSample, right: FaceSample) -> bool:
+    """Return whether two faces are one face of one file, or of a file and its copy."""
+    is_known = left is right or bool(left.digest)  # nobody hashes an image in memory
+    return is_known and (left.digest, left.number) == (right.digest, right.number)
+
+
+def with_hint_of_copies(left: FaceSample, right: FaceSample) -> tuple[FaceSample, FaceSample]:
+    """Return two faces with the hint SAME_CONTENT if they are one face of one file."""
+    if not are_copies(left, right):
+        return left, right
+    hint = Hint(SAME_CONTENT, "a copy of the other photo, so a match says nothing")
+    return replace(left, hints=(*left.hints, hint)), replace(right, hints=(*right.hints, hint))
 
 
 def verdict_rows(verdict: Verdict) -> Rows:

@@ -18,7 +18,7 @@ from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face, stack
 from facepairs.photos.photo import ImageSource
 from facepairs.photos.reader import PhotoReader
 from facepairs.support import console
-from facepairs.verification.verdict import Verdict
+from facepairs.verification.verdict import Verdict, with_hint_of_copies, with_hint_of_others
 
 if TYPE_CHECKING:
     from facepairs.data.index import FaceIndex
@@ -107,7 +107,7 @@ class Verifier:
         threshold: float | None = None,
         max_fmr: float | None = None,
         prior: float = EQUAL_PRIORS,
-        faces: tuple[int, int] = (1, 1),
+        faces: tuple[int | None, int | None] = (None, None),
         names: tuple[str, str] = ("first image", "second image"),
     ) -> Verdict:
         """Compare a face of each of two photos; their order does not matter.
@@ -123,8 +123,12 @@ class Verifier:
             prior: Share of genuine pairs among those that you compare, in (0, 1). It changes the
                 probability, not the threshold.
             faces: The numbers of the faces, from 1 for the most prominent, in the order of
-                `detect`.
+                `detect`. None takes the most prominent one; if the photo shows others, its face
+                gets the hint `several-faces`.
             names: The names of the photos in messages; a path is called by itself.
+
+        Returns:
+            The verdict; `left` and `right` have the hints on both photos.
 
         Raises:
             BadImage: A photo cannot be read.
@@ -136,10 +140,12 @@ class Verifier:
         point = self.operating_point(threshold, max_fmr)
         check_prior(prior)
         left, right = (
-            self.detect_face(source, number, _name_of(source, name))
+            with_hint_of_others(
+                self.detect_face(source, number or 1, _name_of(source, name)), number
+            )
             for source, number, name in zip((a, b), faces, names, strict=True)
         )
-        return self.verify_faces(left, right, point, prior)
+        return self.verify_faces(*with_hint_of_copies(left, right), point, prior)
 
     def operating_point(
         self,

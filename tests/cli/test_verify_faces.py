@@ -76,10 +76,12 @@ def test_a_face_of_a_group_photo_is_chosen_by_its_number(bundle, photos, drawn):
     done = verify(bundle, group, drawn[0], "--json")
     first = json.loads(done.stdout)["faces"]["left"]
     assert first["faces"] == 2
+    assert "several-faces" in [hint["kind"] for hint in first["hints"]]
     assert "--face 2" in done.stderr
     done = verify(bundle, group, drawn[0], "--face", 2, "--json")
     second = json.loads(done.stdout)["faces"]["left"]
     assert second["box"][0] < first["box"][0]
+    assert "several-faces" not in [hint["kind"] for hint in second["hints"]]
     assert "--face" not in done.stderr
     done = verify(bundle, drawn[0], group, "--face", 1, "--face", 2, "--json")
     assert json.loads(done.stdout)["faces"]["right"]["box"] == second["box"]
@@ -120,8 +122,8 @@ def test_two_identical_files_are_named(bundle, drawn, tmp_path):
     for other in (copy, drawn[0]):
         done = verify(bundle, drawn[0], other)
         assert done.returncode == 0
-        assert "are copies of one file" in done.stderr
-    assert "copies" not in verify(bundle, drawn[0], drawn[1]).stderr
+        assert "a copy of the other photo" in done.stderr
+    assert "copy of" not in verify(bundle, drawn[0], drawn[1]).stderr
 
 
 def test_a_bundle_without_alignment_takes_whole_images(photos, drawn, tmp_path):

@@ -76,6 +76,10 @@ def test_a_face_can_be_chosen(ask, people, group):
         assert verdict["faces"]["right"]["box"] == face["box"]
         assert ["verdict", verdict["verdict"]] in verdict["description"]
         assert ["B", face["description"]] in verdict["description"]
+        kinds = [hint["kind"] for hint in verdict["faces"]["right"]["hints"]]
+        assert "several-faces" not in kinds
+    verdict = ask("POST", "/v1/verify", files=photos)
+    assert "several-faces" in [hint["kind"] for hint in verdict["faces"]["right"]["hints"]]
     error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
                 data={"left_face": 3})  # fmt: skip
     assert error["error"]["kind"] == "config"

@@ -162,6 +162,33 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
     assert (verdict.left.number, verdict.left.box) == (3, faces[2].box)
 
 
+def kinds(face):
+    return {hint.kind for hint in face.hints}
+
+
+def test_a_verdict_has_a_hint_of_several_faces_unless_one_was_chosen(verifier, photos, tmp_path):
+    group = canvas(640, 240)
+    for number, left in enumerate((0, 320)):
+        with Image.open(photos[number]) as one:
+            group.paste(one, (left, 0))
+    group.save(tmp_path / "group.png")
+    verdict = verifier.verify(tmp_path / "group.png", photos[0])
+    assert "several-faces" in kinds(verdict.left)
+    assert "several-faces" not in kinds(verdict.right)
+    for number in (1, 2):
+        chosen = verifier.verify(photos[0], tmp_path / "group.png", faces=(None, number))
+        assert chosen.right.number == number
+        assert "several-faces" not in kinds(chosen.right)
+
+
+def test_a_verdict_on_a_photo_and_its_copy_says_so(verifier, photos):
+    content = photos[0].read_bytes()
+    verdict = verifier.verify(photos[0], content)
+    assert "same-content" in kinds(verdict.left) & kinds(verdict.right)
+    other = verifier.verify(photos[0], photos[1])
+    assert "same-content" not in kinds(other.left) | kinds(other.right)
+
+
 def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):
     Image.new("RGB", (300, 300)).save(tmp_path / "blank.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "blank.png").read_bytes()[:-40])
