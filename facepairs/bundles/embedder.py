@@ -14,7 +14,7 @@ into the square:
     align = "arcface-112"      # five landmarks onto those of ArcFace, InsightFace and SFace
     align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
     points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
-    align = "landmarks"        # the centre of the canonical frame of `faces.frame`
+    align = "landmarks"        # the centre of the canonical frame of `photos.frame`
     crop = 0.512               # its share of the frame's side, such as 128 of 250 pixels
     align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
 

@@ -95,7 +95,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         kind: "pair": the network scores two crops; "embedding": it embeds one.
         model: The architecture's name.
         framing: The crop that the network takes of a photo.
-        alignment: "landmarks-5": crops are cut out of the canonical frame of `faces.frame`;
+        alignment: "landmarks-5": crops are cut out of the canonical frame of `photos.frame`;
             "lfw-frame": out of the whole image.
         network: The ONNX file and its signature.
         files: Size and SHA-256 of every file of the bundle but the manifest.

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from facepairs.errors import BadData
 from facepairs.support.places import is_leftover, refuse_url
 
-READABLE = (  # suffixes of the formats that `images.formats` knows
+READABLE = (  # suffixes of the formats that `photos.formats` knows
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )

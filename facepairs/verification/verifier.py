@@ -70,11 +70,12 @@ class Verifier:
 
         Args:
             source: A path, bytes, an open binary file, a Pillow image or an array.
-            name: What messages call the image.
+            name: The name of the image in messages.
             every: Without it, only the most prominent face is aligned, which takes less time.
 
         Returns:
-            At least one face. A model of whole images gives one, of the whole image.
+            At least one face, numbered from 1; small faces of a large photo come last. A model of
+            whole images gives one, of the whole image.
 
         Raises:
             BadImage: The image cannot be read.
