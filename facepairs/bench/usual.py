@@ -57,8 +57,10 @@ def limit(job: Job) -> Iterator[Batch]:
     """Read and decode the centre squares and drop them: no labels, no batches, no resizing.
 
     Each graph call decodes 64 images with unrolled `decode_and_crop_jpeg` operations, which run in
-    parallel on all cores; its images are shrunk by the same ratio. One byte of each image is kept,
-    so that TensorFlow cannot skip the decoding. Paths and squares are prepared beforehand.
+    parallel on all cores; its images are shrunk by the same ratio. The ratios alternate in
+    proportion to their images, as a short measurement sees the first calls alone. One byte of each
+    image is kept, so that TensorFlow cannot skip the decoding. Paths and squares are prepared
+    beforehand.
 
     Raises:
         Skip: If an image is not a plain JPEG.
@@ -68,9 +70,9 @@ def limit(job: Job) -> Iterator[Batch]:
     cropper, images = Cropper(job.unaligned), job.image_order.ravel()
     decoders = cropper.place(images).decoder
     groups = [images[decoders == decoder] for decoder in np.unique(decoders)]
-    order = np.concatenate(
-        [np.resize(group, -(-group.size // LIMIT_IMAGES) * LIMIT_IMAGES) for group in groups]
-    )
+    called = [np.resize(group, (-(-group.size // LIMIT_IMAGES), LIMIT_IMAGES)) for group in groups]
+    shares = np.concatenate([(np.arange(len(calls)) + 0.5) / len(calls) for calls in called])
+    order = np.concatenate(called)[np.argsort(shares, kind="stable")].ravel()
     calls = len(order) // LIMIT_IMAGES
     paths = tf.reshape(tf.constant([os.fsencode(job.paths[image]) for image in order]), (calls, -1))
     decoder, squares, _ = cropper.place(order)

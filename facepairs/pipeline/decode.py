@@ -29,6 +29,7 @@ CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
 FILES_AT_A_TIME = 4  # that each batch of large photos holds in memory
 RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
 DCT = "INTEGER_ACCURATE"  # as Pillow decodes
+PLACED_AT_ONCE = 2**16  # images, to save memory
 
 # By EXIF orientation: from a place in the stored photo to the same in the upright one, (x, y).
 TO_UPRIGHT = np.array(
@@ -68,6 +69,9 @@ class Placement(NamedTuple):
 class Cropper:
     """Crops the images of an index.
 
+    How each is decoded is worked out once, because NumPy would take as long for every small batch
+    as TensorFlow takes for some of its photos. It needs 68 bytes per image.
+
     Args:
         plan: How they are cropped.
     """
@@ -75,6 +79,9 @@ class Cropper:
     def __init__(self, plan: CropPlan) -> None:
         self._plan, self._side = plan, plan.spec.crop_px
         self._finish = _resize if plan.to_crop is None else _warp
+        parts = np.array_split(np.arange(len(plan)), len(plan) // PLACED_AT_ONCE + 1)
+        columns = zip(*map(self._place, parts), strict=True)
+        self._placement = Placement(*map(np.concatenate, columns))
 
     def crop(self, data: bytes, image: int, name: str) -> Crop:
         """Return the crop of an image.
@@ -100,6 +107,11 @@ class Cropper:
 
     def place(self, images: Numbers) -> Placement:
         """Return how images, int[N], are decoded."""
+        decoder, windows, back = self._placement
+        return Placement(decoder[images], windows[images], back[images])
+
+    def _place(self, images: Numbers) -> Placement:
+        """Work out how images, int[N], are decoded."""
         jpegs = self._plan.jpegs[images]
         sizes, turn = jpegs[:, 1::-1].astype(np.float64), TO_UPRIGHT[jpegs[:, 2]]  # x, y
         to_crop = self._to_crop(images, sizes)
@@ -176,7 +188,8 @@ class Cropper:
             ]
             if self._plan.to_crop is None:
                 return tf.stack(pixels)
-            return tf.numpy_function(self._warp_all, [back, *pixels], tf.uint8, stateful=False)
+            warp = partial(_warp_all, self._side)
+            return tf.numpy_function(warp, [back, *pixels], tf.uint8, stateful=False)
 
         return _unrolled(crops, self._side, paths, windows, back)
 
@@ -223,23 +236,29 @@ class Cropper:
             read_one, rows, parallel_iterations=FILES_AT_A_TIME, fn_output_signature=crop
         )
 
-    def _warp_all(self, back: Maps, *windows: Crop) -> Crop:
-        """Return the aligned crops of windows: uint8[N, crop_px, crop_px, 3]."""
-        crops = np.empty((len(windows), self._side, self._side, 3), np.uint8)
-        for crop, window, matrix in zip(crops, windows, back, strict=True):
-            _warp(window, matrix, self._side, crop)
-        return crops
 
-
-def _warp(window: Crop, back: Maps, side: int, out: Crop | None = None) -> Crop:
-    """Return the aligned crop of a window."""
-    reduction = int(np.hypot(*back[:, 0]))
-    if reduction > 1:  # whole pixels are averaged first, as in verification
-        window = np.asarray(Image.fromarray(window).reduce(reduction))
-        back = np.column_stack([back[:, :2], back[:, 2] + 0.5]) / reduction
-        back[:, 2] -= 0.5
+def _warp_all(side: int, back: Maps, *windows: Crop) -> Crop:
+    """Return the aligned crops of windows: uint8[N, side, side, 3]."""
+    crops = np.empty((len(windows), side, side, 3), np.uint8)
+    reductions = np.hypot(back[:, 0, 0], back[:, 1, 0]).astype(int).tolist()
     flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    return np.asarray(cv2.warpAffine(window, back, (side, side), out, flags))
+    for crop, window, matrix, reduction in zip(crops, windows, back, reductions, strict=True):
+        pixels, place = _shrink(window, matrix, reduction) if reduction > 1 else (window, matrix)
+        cv2.warpAffine(pixels, place, (side, side), crop, flags)
+    return crops
+
+
+def _shrink(window: Crop, back: Maps, reduction: int) -> tuple[Crop, Maps]:
+    """Average whole pixels of a window, as verification does before it warps."""
+    place = (back[:, 2] + 0.5) / reduction - 0.5
+    pixels = np.asarray(Image.fromarray(window).reduce(reduction))
+    return pixels, np.column_stack([back[:, :2] / reduction, place])
+
+
+def _warp(window: Crop, back: Maps, side: int) -> Crop:
+    """Return the aligned crop of a window."""
+    crop: Crop = _warp_all(side, back[None], window)[0]
+    return crop
 
 
 def _resize(window: Crop, back: Maps, side: int) -> Crop:

@@ -133,6 +133,19 @@ def test_limit_decodes_the_same_images(spec: Spec) -> None:
     assert off.min() < 5
 
 
+def test_limit_alternates_between_photos_of_all_sizes(tmp_path: Path) -> None:
+    for photo, side in enumerate((60, 1000) * 4):
+        path = tmp_path / "faces" / f"Person_{photo // 4}" / f"{photo}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (side, side), 255 if side > 60 else 0).convert("RGB").save(path)
+    settings = Settings(str(tmp_path / "faces"), ROWS, crop_px=CROP_PX, align="none")
+    job = Job(Spec(settings, str(tmp_path), "limit"))
+    job.prepare()
+    batches = row_function(ROWS["limit"])(job)
+    means = [np.asarray(next(batches).images).mean() for _ in range(8)]
+    assert sorted({round(mean / 255) for mean in means}) == [0, 1]
+
+
 @pytest.mark.parametrize("batch_size", [2, 64, 100, 1000, 4096])
 def test_pairs_are_the_samplers_for_any_batch_size(spec: Spec, batch_size: int) -> None:
     job = Job(changed(spec, batch_size=batch_size))
