@@ -48,14 +48,17 @@ def build(
     align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
+    lists: Annotated[
+        Path | None, Option(help="Folder of LFW's lists: pairs of View 1's people.")
+    ] = None,
     config: Config = None,
     runner: Runner = None,
     json: Json = False,
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
 
-    Use the settings of the training (its --seed, --align, --config): training refuses a cache of
-    other pairs. A cache is written whole or not at all, by threads of this machine or by a
+    Use the settings of the training (its --seed, --align, --lists, --config): training refuses a
+    cache of other pairs. A cache is written whole or not at all, by threads of this machine or by a
     --runner. Of several faces in a photo, threads take the one that fits the folder, a runner takes
     the most prominent one. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs://
     places. Requires the train extra: pip install 'facepairs[train]'
@@ -64,7 +67,8 @@ def build(
     with console.waiting("starting TensorFlow"):
         from facepairs.training.inputs.pair_cache import build_training_cache, cache_config
 
-    settings = cache_config(config, align=align, seed=seed, skip_bad=skip_bad)
+    people = str(lists) if lists else None
+    settings = cache_config(config, align=align, seed=seed, skip_bad=skip_bad, lists=people)
     if uses_beam(runner, beam, data, out):
         from facepairs.beam.build_cache import build_cache_at
 

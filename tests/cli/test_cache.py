@@ -85,6 +85,19 @@ def test_seed_alignment_and_bad_photos_are_those_of_train(photos, tmp_path, sett
     assert (store.manifest.seed, store.manifest.alignment) == (7, "lfw-frame")
 
 
+def test_lists_choose_the_people_of_view_1(photos, tmp_path):
+    names = sorted(folder.name for folder in photos.iterdir())[:12]
+    rows = ["12", *(f"{name}\t3" for name in names)]
+    (tmp_path / "peopleDevTrain.txt").write_text("".join(f"{row}\n" for row in rows))
+    build(photos, tmp_path / "c", "--lists", tmp_path)
+    config = TrainConfig(model="difference", lists=str(tmp_path))
+    index, _, split = prepare(photos, config.resolve())
+    assert {index.people[person] for person in split.training} <= set(names)
+    assert opened(photos, tmp_path / "c", config.resolve()).pairs == 40
+    with pytest.raises(BadData):
+        opened(photos, tmp_path / "c", TrainConfig(model="difference").resolve())
+
+
 def opened(photos: Path, out: Path, config: TrainConfig):
     index, plan, split = prepare(photos, config)
     return open_training_cache(out, index, plan, split, config)
