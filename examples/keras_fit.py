@@ -1,6 +1,6 @@
 """Train the difference network with Keras's own `fit`.
 
-    pip install 'facepairs[train]'
+    pip install '.[train]'                           # in a clone of facepairs
     facepairs data synth --out photos --people 100   # or your own photos
     python examples/keras_fit.py photos
 

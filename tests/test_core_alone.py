@@ -111,7 +111,8 @@ def test_a_missing_extra_is_one_line_for_people_and_an_object_for_programs(core)
     for (words, (what, extra)), for_people, (code, out, err) in zip(
         MISSING.items(), done[::2], done[1::2], strict=True
     ):
-        message = f"{what} needs the {extra} extra: pip install 'facepairs[{extra}]'"
+        advice = f"in a clone of facepairs, run: pip install '.[{extra}]'"
+        message = f"{what} needs the {extra} extra; {advice}"
         assert for_people == (2, "", f"facepairs: error: {message}\n"), words
         assert (code, err) == (2, ""), words
         assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
@@ -123,7 +124,7 @@ def test_the_quick_demo_needs_no_extra_and_the_whole_one_names_it(tmp_path):
     assert (quick.returncode, quick.stderr) == (0, "")
     whole = run_in(environment, "-m", "facepairs", "demo", cwd=tmp_path)
     assert (whole.returncode, whole.stdout) == (2, "")
-    assert "pip install 'facepairs[train]'" in whole.stderr
+    assert "pip install '.[train]'" in whole.stderr
 
 
 def test_an_extra_is_asked_for_by_each_of_its_packages():

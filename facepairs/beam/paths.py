@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import BadConfig, BadData, FacepairsError
+from facepairs.support.extras import install_advice
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import is_remote, refuse_url
 
-INSTALL = "pip install 'facepairs[beam]'"
 EXTRAS = "gs:// needs apache-beam[gcp], s3:// apache-beam[aws], hdfs:// apache-beam[hadoop]"
 THREADS = 16  # for file systems that list one folder per call
 
@@ -77,7 +77,7 @@ def beam_module(name: str, needed_for: str) -> Any:
     try:
         return import_module(f"apache_beam{name}")
     except ImportError:
-        raise BadConfig(f"{needed_for} needs Apache Beam: {INSTALL}") from None
+        raise BadConfig(f"{needed_for} needs Apache Beam; {install_advice('beam')}") from None
 
 
 def _file_systems(path: BeamPath) -> Any:

@@ -46,7 +46,7 @@ def bench(
     4,000 photos of people drawn at random. Faces are found first, which reads all files once, so
     the disk does not matter if they fit in memory. Caches go to the folder for temporary files.
     Exit code 1 if a row fails; Ctrl-C prints the results so far. Requires the train extra: pip
-    install 'facepairs[train]'
+    install '.[train]'
     """
     require_extra("train", "facepairs bench")
     from facepairs.bench.report import to_json

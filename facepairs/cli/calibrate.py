@@ -31,7 +31,7 @@ def calibrate(
 
     The weights stay the same. Needs at least 6 people and 20 genuine pairs; from about 20 people
     on, the thresholds fit your photos far better than those of another collection. Measure the
-    result on other people. Requires the measure extra: pip install 'facepairs[measure]'
+    result on other people. Requires the measure extra: pip install '.[measure]'
     """
     from facepairs.evaluation.calibrate import calibrate as run
 

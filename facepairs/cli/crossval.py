@@ -36,7 +36,7 @@ def crossval(
     Trains ten times on nine sets of people and tests on the tenth. Thresholds come from people of
     the nine sets who were not trained on. Use it for reporting only; choose models and settings on
     View 1. Ctrl-C saves, and --resume continues. `evaluate` compares the folders of several runs.
-    Requires the train extra: pip install 'facepairs[train]'
+    Requires the train extra: pip install '.[train]'
     """
     from facepairs.config import from_table, read_table
     from facepairs.evaluation.report.table import text_of

@@ -56,7 +56,7 @@ def demo(
     Draws people, compares input pipelines, trains on most of the people, measures the errors on
     the others, and verifies two of their pairs, those of median score. Prints every command before
     it runs. Takes two to three minutes on two cores; run it again to continue after an
-    interruption. Requires the train extra: pip install 'facepairs[train]'
+    interruption. Requires the train extra: pip install '.[train]'
 
     With --quick, writes three drawn faces and verifies them with the included model, in a second
     and without any extra.

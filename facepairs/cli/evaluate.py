@@ -67,7 +67,7 @@ def evaluate(
     Measures a verifier on people it does not know: the balanced accuracy (the mean of the shares of
     strangers and of genuine pairs decided correctly), then the errors of verify's decisions. No
     threshold comes from the pairs it is reported on. Several verifiers are compared on the same
-    pairs. Requires the measure extra: pip install 'facepairs[measure]'
+    pairs. Requires the measure extra: pip install '.[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page

@@ -25,7 +25,7 @@ def export(
     """Write a bundle's network for ONNX Runtime or LiteRT.
 
     Compares the outputs of both networks on random crops and drawn faces, and writes nothing if
-    they differ. Requires the train extra: pip install 'facepairs[train]'
+    they differ. Requires the train extra: pip install '.[train]'
     """
     require_extra("train", "facepairs export")
     with console.waiting(f"writing {format} and comparing it with the bundle"):

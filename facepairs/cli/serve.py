@@ -67,7 +67,7 @@ def serve(
     left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /openapi.json describes all routes.
     With --gallery, also enrols, identifies and forgets people. Photos are never stored or logged.
     Ctrl+C or SIGTERM finishes the requests in progress and stops. --json prints the first line as
-    an object. Requires the serve extra: pip install 'facepairs[serve]'
+    an object. Requires the serve extra: pip install '.[serve]'
     """
     require_extra("serve", "facepairs serve")
     from facepairs.server.guard import Access

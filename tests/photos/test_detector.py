@@ -199,7 +199,7 @@ def test_a_missing_or_altered_network_is_a_clear_error(tmp_path):
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     altered, missing, whole = done.stdout.splitlines()
     assert whole == "found False"
-    advice = "; run: pip install --force-reinstall facepairs"
+    advice = "; in a clone of facepairs, run: pip install --force-reinstall ."
     assert altered == f"{network}: not the face detector that facepairs needs{advice}"
     assert missing == f"{network}: No such file or directory{advice}"
 

@@ -9,5 +9,5 @@ def test_the_extra_of_a_missing_module_is_named_and_no_other(monkeypatch):
     brought = {"here": ("json",), "gone": ("json", "no_such_module")}
     monkeypatch.setattr(extras, "EXTRAS", brought)
     require_extra("here", "a command")
-    with pytest.raises(MissingExtra, match=r"^a command needs .*'facepairs\[gone\]'$"):
+    with pytest.raises(MissingExtra, match=r"^a command needs .*'\.\[gone\]'$"):
         require_extra("gone", "a command")
