@@ -1,11 +1,12 @@
 """The convolutional networks that learn from pixels: a Siamese tower, and two difference networks.
 
-All consist of stages of Conv 3x3, batch normalisation, ReLU and MaxPool.
+A stage is Conv 3x3, MaxPool, batch normalisation and ReLU, in this order; in the article's network,
+MaxPool comes last.
 
 - The Siamese tower embeds one face.
 - The difference network passes both faces through two shared stages, takes the absolute difference
   of the two maps, and judges it by three more stages, a dense layer and one logit.
-- The article's network takes the absolute difference of the faces themselves, as tutorials do.
+- The article's network, that of tutorials, takes the absolute difference of the faces themselves.
 
 The absolute difference makes `f(a, b) = f(b, a)` exact. All first normalise faces locally, because
 light changes pixels more than a face does. That and the outputs are computed in float32, also in

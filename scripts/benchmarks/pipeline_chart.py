@@ -91,7 +91,7 @@ def _axis(rates: list[Rate], bottom: int) -> list[str]:
             f'<path d="M{x:.0f} {TOP}V{bottom}" stroke="currentColor" stroke-opacity=".18"/>'
         )
         lines.append(_text(x, bottom + 18, f"{10**power:,}", "middle", ' opacity=".8"'))
-    label = "pairs/s, logarithmic; median and range"
+    label = "pairs/s on LFW, logarithmic; median and range"
     return [*lines, _text((LEFT + RIGHT) / 2, bottom + 38, label, "middle", ' opacity=".8"')]
 
 
