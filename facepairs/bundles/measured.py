@@ -1,7 +1,7 @@
 """What was measured of a verifier on people it was not trained on: `measured.json`.
 
 Its calibration is a curve from a score to a probability. Thresholds are chosen here: for a pair,
-for the photos of a gallery, for the share of strangers who may be taken for somebody in it.
+for the photos of a gallery, for the share of strangers who may be misidentified.
 """
 
 import math
@@ -217,7 +217,7 @@ def gallery_point(profile: Measured, point: OperatingPoint, photos: int) -> Oper
 
 
 def identification_point(profile: Measured, max_fpir: float, photos: int) -> OperatingPoint:
-    """Return a threshold at which few strangers are taken for somebody in a gallery.
+    """Return a threshold at which few strangers are misidentified in a gallery.
 
     A stranger is compared with every photo, so the share of strangers who match any of them is at
     most the false match rate times the number of photos.

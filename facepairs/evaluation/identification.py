@@ -57,7 +57,7 @@ class IdentificationPoint:
             `gallery`, as `gallery identify` sets it, from the model's own errors and the number of
             enrolled photos.
         threshold: None where the data or the model do not support the rate.
-        fpir: Share of strangers taken for somebody (false-positive identification rate).
+        fpir: Share of strangers misidentified (false-positive identification rate).
         dir: Share of known people who rank first and reach the threshold (detection and
             identification rate).
         reason: Why there is no threshold, or "".

@@ -309,7 +309,7 @@ class Gallery:
         Args:
             photo: A path, bytes, an open binary file, a Pillow image or an array; of several faces,
                 the most prominent is compared.
-            max_fpir: The share of strangers who may be taken for somebody, in (0, 1]; by default
+            max_fpir: The share of strangers who may be misidentified, in (0, 1]; by default
                 .01. The threshold follows from it, the model's errors and the gallery's size.
             threshold: A score instead.
             top: Number of candidates to return.

@@ -26,11 +26,11 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 # Photos of LFW with several faces, 100 to 1,000 enrolled people, four draws: where .1 is promised,
-# .048 to .078 of main faces are taken for somebody and .051 to .131 of unclear ones behind them;
+# .048 to .078 of main faces are misidentified and .051 to .131 of unclear ones behind them;
 # where .01 is, .005 to .011 and .002 to .015. Of all faces behind the main one .067 to .133 and
 # .005 to .025 are, part of them rightly: clear ones show enrolled people too often to tell.
 BACKGROUND = (
-    "the errors were measured on main faces; faces behind them are taken for somebody more often, "
+    "the errors were measured on main faces; faces behind them are misidentified more often, "
     "up to 2.5 times as often as promised"
 )
 
@@ -74,7 +74,7 @@ class Identification:
 
     @property
     def fpir(self) -> Rate | None:
-        """At most this share of strangers would be taken for somebody; None if not measured.
+        """At most this share of strangers would be misidentified; None if not measured.
 
         It was measured on the main faces of photos; see BACKGROUND for others.
         """
@@ -85,13 +85,13 @@ class Identification:
         return Rate(value, (low, high))
 
     def describe_errors(self) -> str:
-        """Return in words how often a stranger would be taken for somebody."""
+        """Return in words how often a stranger would be misidentified."""
         if self.fpir is None:
             return "unknown: this model brings no measured errors"
         shares = (self.fpir.value, self.fpir.interval[1])
         rate, high = (f"{float(f'{100 * share:.2g}'):g}" for share in shares)
         return (
-            f"at most {rate} in 100 strangers would be taken for somebody, interval to {high} "
+            f"at most {rate} in 100 strangers would be misidentified, interval to {high} "
             f"({self.impostor_pairs or 0:,} pairs: {self.point.errors.measured_on})"
         )
 

@@ -283,7 +283,7 @@ def _identification_tables(summary: Summary) -> list[Table]:
         {
             "threshold from": f"{SET_BY[point.set_by]}, FPIR {100 * point.max_fpir:g} %",
             "known people found (DIR)": point.dir,
-            "strangers mistaken for known people (FPIR)": point.fpir,
+            "strangers misidentified (FPIR)": point.fpir,
             "threshold": Cell(point.reason) if point.threshold is None else point.threshold,
         }
         for point in figures.points
