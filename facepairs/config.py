@@ -160,7 +160,7 @@ class Settings(TrainConfig):
         if recipe.points and self.align == "none":
             yield f"align is none; {model} needs aligned faces, siamese does not"
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
-            yield "calibration_share, test_share and validation_share leave nobody to train on"
+            yield "calibration_share, test_share and validation_share leave no people to train on"
         if not recipe.embeds and self.loss != "in-batch":
             yield f"loss {self.loss} is for siamese models, not {model}"
         if self.mixed_precision and recipe.precomputes:
@@ -176,7 +176,7 @@ class Settings(TrainConfig):
 
     @property
     def recipe(self) -> Recipe:
-        """What the model decides and nobody sets."""
+        """The values that the model determines."""
         return RECIPES[self.model]
 
     @property

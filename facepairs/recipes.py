@@ -1,4 +1,4 @@
-"""`Recipe`: what the training of each model needs and nobody has to set.
+"""`Recipe`: the defaults of training for each model.
 
 A setting of `facepairs.config.TrainConfig` that is not given takes its value from here. To add a
 model, write the function that builds its layers, and add its name and its recipe here. The command

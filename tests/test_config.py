@@ -54,7 +54,7 @@ def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
         ({"model": "fisher", "pair_cache": "c"}, "does not train from a cache"),
         ({"model": "siamese", "pair_cache": "c"}, "use model difference"),
         ({"model": "fisher", "mixed_precision": True}, "leave mixed_precision out"),
-        ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
+        ({"calibration_share": 0.6, "test_share": 0.6}, "leave no people to train on"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(table, why):

@@ -1,6 +1,6 @@
 """Scorers run a model's network: crops in, embeddings and scores out.
 
-`Scorer` is what everybody uses. An `EmbeddingScorer` embeds each face and compares embeddings by
+All callers use `Scorer`. An `EmbeddingScorer` embeds each face and compares embeddings by
 their cosine; a `PairScorer` runs its network on the crops of both faces.
 
 Array contract: crops are uint8[N, crop_px, crop_px, 3], RGB; higher scores are more alike. The
@@ -172,7 +172,7 @@ class Scorer(ABC):
 
     @abstractmethod
     def represent(self, crops: Crop) -> npt.NDArray[Any]:
-        """Return what `compare` needs of each face: its embedding, or its crop."""
+        """Return the input of `compare` for each face: its embedding, or its crop."""
 
     @abstractmethod
     def compare(self, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> ScoreArray:

@@ -43,7 +43,7 @@ class PeopleGroups:
     def check_groups(self, people: Sequence[str]) -> None:
         """Raise BadData, with the nearest name, for a group that none of some people is in.
 
-        Some people may be missing: the pairs of a scores file need not show everybody.
+        Some people may be missing: the pairs of a scores file need not show all people.
         """
         known = {normalize_name(name) for name in people}
         for members in self.members.values():

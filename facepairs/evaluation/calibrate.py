@@ -160,7 +160,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     assert table is not None
     assert fitted.calibration is not None
     kept, measured, ece = False, fitted, fitted.calibration.ece
-    if former.calibration and former.errors:  # errors that nobody measured are not kept
+    if former.calibration and former.errors:  # errors that were not measured are not kept
         curve, genuine = former.calibration, scored.pairs.genuine
         kept = is_no_better(
             curve, genuine, scored.score, scored.relatives or scored.people, scored.alike

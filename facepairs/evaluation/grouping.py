@@ -30,7 +30,7 @@ from facepairs.support.words import printable
 
 TINY = 1e-12  # below it, sums are rounding
 CUTS = 120  # heights at which grouping is measured
-LARGEST_FMR = 0.01  # of two photos: nobody would group faces at more
+LARGEST_FMR = 0.01  # of two photos: too large already to group faces
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
         photos: The photos of the heap.
 
     Raises:
-        BadData: The file cannot be read, or has a photo that there is not.
+        BadData: The file cannot be read, or names a missing photo.
         NotEnough: It has no photo.
     """
     there = {printable(photo): photo for photo in photos}
@@ -197,7 +197,7 @@ def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
     for line, row in csv_rows(path, ("photo", "person")):
         photo = row["photo"]
         if photo not in there:
-            raise BadData(f"{path}: line {line}: {photo!r} is no photo of this heap")
+            raise BadData(f"{path}: line {line}: {photo!r} is not among these photos")
         person = label.setdefault(there[photo], row["person"])
         if person != row["person"]:
             raise BadData(

@@ -149,7 +149,7 @@ def measure_identification(
     Raises:
         BadBundle: The model has no embeddings.
         BadImage: A photo cannot be used, and `skip_bad` is false.
-        NotEnough: There are no two people with several photos, or nobody else.
+        NotEnough: Fewer than two people have several photos, or there are no strangers.
     """
     model.check_embeds("identification compares them")
     images = np.flatnonzero(~model.origin.identities.knows(list(index.people))[index.person_of])

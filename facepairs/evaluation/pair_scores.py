@@ -56,7 +56,7 @@ class ScoredPairs:
         score: float64[N].
         alike: bool[N], strangers who look alike; None where that is not known.
         heap: The embeddings that grouping is measured with; None for a network that has none.
-        families: The people's families; None where everybody is unrelated.
+        families: The people's families; None if all are unrelated.
         failures: What is wrong with photos that cannot be used, by number.
     """
 
@@ -244,7 +244,7 @@ def leave_out_copies(index: FaceIndex, pairs: PairList) -> PairList:
 
 
 def _content(index: FaceIndex, image: int) -> str:
-    """Return what is the same for two copies of a photo: the SHA-256 of its file."""
+    """Return a key that copies of a photo share: the SHA-256 of its file."""
     try:
         return hashlib.sha256(read_image_file(index.path(image))).hexdigest()
     except OSError:  # whoever reads the photos says what is wrong

@@ -51,7 +51,7 @@ class ScoreTable:
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
         origin: The origin of the scores of a file; None if unknown.
-        families: The people's families, for intervals; None where everybody is unrelated.
+        families: The people's families, for intervals; None if all are unrelated.
     """
 
     left: Sequence[str]

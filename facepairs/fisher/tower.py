@@ -205,7 +205,7 @@ def encode(projected: Any, members: Sequence[FisherMember]) -> Any:
 
 
 def _factors(means: Any, deviations: Any, log_priors: Any) -> Any:
-    """Return what rows are multiplied with for the logarithms of densities: [M, rows' width, K]."""
+    """Return the matrix that maps rows to logarithms of densities: [M, rows' width, K]."""
     precision = 1 / ops.square(deviations)
     spread = ops.sum(ops.square(means) * precision - ops.log(precision), axis=2)
     constant = (log_priors - 0.5 * spread)[..., None]
@@ -285,7 +285,7 @@ def fisher_tower(
 
 
 def _view(image_px: int, member: Member) -> View:
-    """Return what a member's descriptors are computed of."""
+    """Return the image that a member's descriptors are computed from."""
     if member == "face":
         return View()
     share, top = REGIONS[member]

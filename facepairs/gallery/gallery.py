@@ -304,7 +304,7 @@ class Gallery:
         top: int = 5,
         face: int = 1,
     ) -> Identification:
-        """Find out who of the gallery a photo shows, or that it shows nobody known.
+        """Identify the person in a photo among the people of the gallery.
 
         Args:
             photo: A path, bytes, an open binary file, a Pillow image or an array; of several faces,
@@ -377,7 +377,7 @@ class Gallery:
         ]
 
     def people(self) -> list[Person]:
-        """Return everybody who is enrolled and not expired, by name."""
+        """Return all enrolled people whose photos have not expired, by name."""
         return self.store.people()
 
     def remove(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""`Identification`: who of the people of a gallery a photo shows, or that it shows nobody known."""
+"""`Identification`: the person of a gallery that a photo shows, or none."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from facepairs.verification.verdict import threshold_text
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """Somebody of the gallery; `score` is that of the person's most similar photo."""
+    """A person of the gallery; `score` is that of the person's most similar photo."""
 
     rank: int
     name: str
@@ -64,7 +64,7 @@ class Identification:
 
     @property
     def name(self) -> str | None:
-        """Who it is; None for nobody known, or without a threshold."""
+        """The person's name; None if unknown, or without a threshold."""
         return self.candidates[0].name if self.known else None
 
     @property

@@ -44,7 +44,7 @@ def doubts(reader: PhotoReader, root: Path, faces: list[FaceSample]) -> list[str
 
 
 def _doubt(face: Face, record: PhotoRecord) -> str:
-    """Return what its landmarks and its score say against a face."""
+    """Return the reasons against a face by its landmarks and score."""
     left, top, side = face.box
     beyond = max(-left, -top, left + side - record.width_px, top + side - record.height_px)
     if side < CLEAR_PX:

@@ -169,7 +169,7 @@ def read_photos(root: Path, names: Sequence[str], verifier: Verifier) -> Collect
 
 
 def _problem(seen: FaceSample) -> str:
-    """Return what is wrong with a photo, without its name."""
+    """Return the error of a photo, without its name."""
     return (
         NO_FACE
         if isinstance(seen.error, NoFace)

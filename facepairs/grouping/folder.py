@@ -1,4 +1,4 @@
-"""Read a folder of people as somebody left it: where each face is now says whose it is.
+"""Read a folder of people as the user left it: the folder of each face names its person.
 
     people/
       person_0001/holiday.jpg          a photo on which this person is the most prominent face
@@ -73,7 +73,7 @@ def check_people_folder(out: Path, photos: Path) -> None:
             f"{out}: lies within the photos {photos}, or they in it; choose another place"
         )
     if out.exists() and not out.is_dir():
-        raise BadData(f"{out}: exists and is no folder; {ADVICE}")
+        raise BadData(f"{out}: exists and is not a folder; {ADVICE}")
     if (out / FACES).exists():
         read_list(out)
     elif out.is_dir() and any(out.iterdir()):

@@ -49,7 +49,7 @@ def unit_rows(rows: ScoreArray) -> ScoreArray:
 
 
 def crowd_bias(embeddings: ScoreArray, cohort: ScoreArray | None) -> ScoreArray:
-    """Return what is added to every similarity of a face: float32[N], less where faces crowd.
+    """Return the correction of every similarity of a face: float32[N], lower in dense regions.
 
     Args:
         embeddings: float32[N, D], rows of length 1.

@@ -63,7 +63,7 @@ def render_page(
     found = _pictures(groups, wanted, pictures or {})
 
     def face(number: int) -> dict[str, Any]:
-        """Return what the page shows of a face."""
+        """Return the page's entry for a face."""
         one = groups.faces[number]
         return {
             "key": _key(groups, number),
@@ -76,7 +76,7 @@ def render_page(
         }
 
     def folder(name: str) -> dict[str, Any]:
-        """Return what the page shows of a person beside another one."""
+        """Return the page's entry for a person beside another one."""
         faces = [face(number) for number in best[name]]
         return {"name": name, "path": str(out.absolute() / name), "faces": faces}
 
@@ -120,7 +120,7 @@ def _pictures(groups: Groups, wanted: Iterable[int], known: Pictures) -> dict[in
 
 
 def _key(groups: Groups, number: int) -> str:
-    """Return what names a face by its content."""
+    """Return a key of a face, by its content."""
     face = groups.faces[number]
     return f"{face.sha256} {' '.join(map(str, face.box))}"
 

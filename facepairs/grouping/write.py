@@ -1,4 +1,4 @@
-"""Write a folder of people: what somebody left there stays where it is, and new faces are added."""
+"""Write a folder of people: files that the user left stay in place, and new faces are added."""
 
 import contextlib
 import hashlib
@@ -108,7 +108,7 @@ class _FreeNames:
 
 
 def _plan(groups: Groups, out: Path, before: PeopleFolder) -> _Plan:
-    """Return what is written; files of an earlier output stay, but for those that were apart."""
+    """Return the files to write; earlier files stay, except those that were put apart."""
     plan = _Plan()
     kept = _kept_files(groups, before)
     plan.links.update({new: out / old for old, new in kept.items()})

@@ -74,7 +74,7 @@ _budget = DecodeBudget()
 
 
 def decode_cost_px(data: object, pixels: int, stored_pixels: int) -> int:
-    """Return what decoding an image costs of the budget.
+    """Return the share of the budget that decoding an image takes.
 
     Args:
         data: The file's bytes; anything else is decoded already.
@@ -137,7 +137,7 @@ def _shrink_jpeg(image: Image.Image, divisor: int) -> int:
     Where a turned photo begins with the end of a stored row or column, that must not be rounded.
 
     Returns:
-        The divisor, 1 for what is no JPEG.
+        The divisor, 1 for anything but a JPEG.
     """
     stored = image.width
     rounded = any(side % divisor for side in image.size)

@@ -67,7 +67,7 @@ def find_faces(picture: Image.Image, name: str = "image") -> list[Face]:
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
-        ImageProblem: There is no face, and the image is nearly black.
+        ImageProblem: No face is found, and the image is nearly black.
     """
     confirm = cache(partial(_confirm, picture))
     level = _candidates(picture, 0)
@@ -175,7 +175,7 @@ def _may_come_first(face: Face, located: list[Face], size: tuple[int, int]) -> b
 
 
 def _confirm(picture: Image.Image, candidate: Face) -> Face | None:
-    """Return the precise place of a candidate, None if it is no face."""
+    """Return the precise position of a candidate, None if it is not a face."""
     face = _refine(picture, candidate)
     if face and face.score >= _required_score(face) and _is_upright(picture, face):
         return face

@@ -134,7 +134,7 @@ def choose_face(faces: list[FaceSample], number: int) -> FaceSample:
         number: From 1.
 
     Raises:
-        BadConfig: There is no face of that number.
+        BadConfig: No face has this number.
     """
     if not 1 <= number <= len(faces):
         raise BadConfig(f"{faces[0].name}: {no_such_face(number, len(faces))}")

@@ -77,7 +77,7 @@ def _gradient(gray: Gray) -> float:
 
 
 def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple[Hint, ...]:
-    """Return what makes a photo hard to judge.
+    """Return hints on a photo that is hard to judge.
 
     Args:
         crop: uint8[crop_px, crop_px, 3].
@@ -104,14 +104,14 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
 
 
 def face_hints(photo: Photo, face: Face) -> tuple[Hint, ...]:
-    """Return what makes a face of a photo hard to judge; raises BadImage for damage."""
+    """Return hints on a face that is hard to judge; raise BadImage for damage."""
     square = crop_face(photo, face.landmarks, HINTS_SPEC)
     side_px = HINTS_SPEC.crop_px / fit_crop(face.landmarks, HINTS_SPEC).scale
     return photo_hints(square, side_px, face)
 
 
 def whole_hints(photo: Photo) -> tuple[Hint, ...]:
-    """Return what makes a whole image hard to judge, as `face_hints`: nobody looks for a face."""
+    """Return hints on a whole image, without looking for a face."""
     square = crop_photo(photo, HINTS_SPEC)
     hints = photo_hints(square, HINTS_SPEC.side_px(photo.width_px, photo.height_px))
     return (*hints, UNALIGNED)

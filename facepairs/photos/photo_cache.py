@@ -28,7 +28,7 @@ T = TypeVar("T")
 Embedding = npt.NDArray[np.float32]
 
 TIMEOUT_S = 30.0  # for other processes that write
-MARK = 0x46506361  # SQLite's application id: a file without it is somebody else's
+MARK = 0x46506361  # SQLite's application id: a file without it is not ours
 MAGIC, MARK_AT = b"SQLite format 3\0", slice(68, 72)  # in the header of a SQLite file
 TABLES = (
     f"PRAGMA application_id = {MARK}",
@@ -63,7 +63,7 @@ class PhotoCache:
         return PhotoCache, (self.path,)
 
     def __del__(self) -> None:
-        self._close()  # Python 3.13 warns of a database that nobody closed
+        self._close()  # Python 3.13 warns of a database that was not closed
 
     def record(self, digest: bytes, aligned: bool) -> PhotoRecord | None:
         """Return the record of a photo, None if there is none or it makes no sense.
@@ -162,7 +162,7 @@ class PhotoCache:
         self._database = None
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `work` does with the database, or with another where that one fails."""
+        """Run `work` on the database, or on one in memory if that fails; return its result."""
         with self._lock:
             while True:
                 try:
@@ -206,7 +206,7 @@ class PhotoCache:
 
 
 def _prepare(path: Path) -> None:
-    """Make an empty file that only the user may read; raises OSError for one of somebody else."""
+    """Create an empty file that only the user may read; raise OSError for another user's file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if not is_own(path):

@@ -117,7 +117,7 @@ def face_rows(faces: Sequence[Face]) -> tuple[FaceRow, ...]:
 
 
 def record_kind(aligned: bool) -> str:
-    """Return what a record depends on besides the photo: versions, and whether faces were found."""
+    """Return the key of a kind of records: versions, and whether faces were looked for."""
     return f"{DETECTOR}-{FORMAT}" if aligned else f"{DETECTOR}-{FORMAT}-whole"
 
 

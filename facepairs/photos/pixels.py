@@ -24,7 +24,7 @@ def max_pixels(default: int = MAX_PIXELS) -> int:
     """Return how many pixels an image may have: what the user allows, else `default`.
 
     Raises:
-        BadConfig: What the user allows is no whole number of megapixels.
+        BadConfig: The limit is not a whole number of megapixels.
     """
     millions = os.environ.get(MAX_MEGAPIXELS, "")
     if not millions:

@@ -168,7 +168,7 @@ def _validate_start(network: Network, validation: tf.data.Dataset, progress: Pro
 
 
 def _describe_selection(config: Settings, progress: Progress) -> None:
-    """Say so where nobody chooses the epoch although somebody should."""
+    """Warn if there are too few validation people."""
     if config.validation_share and not progress.chooses:
         or_start = ", or the start where it is no worse," if config.start else ""
         console.log(

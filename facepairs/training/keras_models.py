@@ -53,7 +53,7 @@ def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
         float32[N, 2, 256], both embeddings, to compile with `EmbeddingLoss`.
 
     Raises:
-        BadConfig: There is no such model.
+        BadConfig: The model is unknown.
     """
     if name not in TRAINABLE:
         raise BadConfig(f"model is {name!r}; use one of {', '.join(TRAINABLE)}")

@@ -66,7 +66,7 @@ def pairs_dataset(
 
     What takes long, such as finding the faces, is shown by a progress bar like Keras'; what was
     found is kept for the next time. People are split by a hash of their names, as a training of
-    that seed does, so nobody is in two of the splits.
+    that seed does, so that no person is in two splits.
 
     Examples:
         >>> model = facepairs.build_keras("difference")

@@ -151,7 +151,7 @@ def settings_of_run(
 
     Raises:
         BadConfig: A setting cannot be used, or cannot be changed by resuming.
-        BadRun: There is no run to resume in `out`.
+        BadRun: `out` has no run to resume.
         BadBundle: Training cannot start from the bundle of `init`.
     """
     if not resume:

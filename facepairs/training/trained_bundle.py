@@ -99,7 +99,7 @@ def _calibrate(model: Model, data: TrainingData) -> Measured:
 
 
 def _record(data: TrainingData, progress: Progress) -> dict[str, Any]:
-    """Return what the manifest tells of the training."""
+    """Return the manifest's facts about the training."""
     kept, start = progress.kept, data.config.start
     assert kept is not None
     record = {

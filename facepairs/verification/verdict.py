@@ -110,7 +110,7 @@ class Verdict:
 
 
 def with_hint_of_others(face: FaceSample, chosen: int | None) -> FaceSample:
-    """Return a face with the hint SEVERAL_FACES if nobody chose it among several.
+    """Return a face with the hint SEVERAL_FACES if it was not chosen among several.
 
     Args:
         face: The face.
@@ -125,7 +125,7 @@ def with_hint_of_others(face: FaceSample, chosen: int | None) -> FaceSample:
 
 def are_copies(left: FaceSample, right: FaceSample) -> bool:
     """Return whether two faces are one face of one file, or of a file and its copy."""
-    is_known = left is right or bool(left.digest)  # nobody hashes an image in memory
+    is_known = left is right or bool(left.digest)  # an image in memory is not hashed
     return is_known and (left.digest, left.number) == (right.digest, right.number)
 
 

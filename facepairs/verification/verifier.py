@@ -96,7 +96,7 @@ class Verifier:
 
         Raises:
             BadImage: As `detect` does.
-            BadConfig: There is no face of that number.
+            BadConfig: No face has this number.
         """
         number = source.number if isinstance(source, FaceRef) else number
         return choose_face(self.detect(source, name, every=number != 1), number)
@@ -135,7 +135,7 @@ class Verifier:
             BadImage: A photo cannot be read.
             NoFace: A photo shows no face.
             TooSmallFace: A photo's face has too few pixels.
-            BadConfig: The threshold is no score of this model, the model has none for `max_fmr`,
+            BadConfig: The threshold is not a score of this model, the model has none for `max_fmr`,
                 both are given, the prior is outside (0, 1), or a photo shows fewer faces.
         """
         point = self.operating_point(threshold, max_fmr)

@@ -79,7 +79,7 @@ class TrainingData:
         cache = None
         if config.pair_cache:
             if kind not in ("auto", "tfrecord"):
-                raise BadConfig(f"a pair cache is no store {kind}; leave one out", "store")
+                raise BadConfig(f"store {kind} cannot use a pair cache; leave one out", "store")
             cache = open_training_cache(Path(config.pair_cache), index, plan, split, config)
             kind = "files"  # of the validation pairs
         store = open_store(index, plan, kind)
@@ -96,7 +96,7 @@ class TrainingData:
         return max(1, self.config.pairs_per_epoch // self.config.batch_size)
 
     def fingerprint(self) -> str:
-        """Return what must be equal for a run to be resumed: people, images, crops, the start."""
+        """Return a digest that a resumed run must match: people, images, crops, the start."""
         split, plan, start = self.split, self.plan, self.config.start
         parts = [self.index.fingerprint, plan.alignment, plan.detector]
         parts += [start.manifest.files[start.manifest.network.file].sha256] if start else []
@@ -111,7 +111,7 @@ class TrainingData:
     def validation_pairs(self) -> PairList:
         """Draw distinct pairs of the people who choose the best epoch.
 
-        Where nobody chooses it, return a part of the calibration pairs, to watch the training.
+        Without validation people, return part of the calibration pairs, to watch the training.
         """
         if not len(self.split.validation):
             pairs = self.calibration_pairs()

@@ -164,7 +164,7 @@ def run_fold(
     config: Settings,
     folder: Path,
 ) -> ScoreTable | None:
-    """Train on a split, check that the bundle knows nobody of the fold, and score the fold.
+    """Train on a split, check that the bundle knows no people of the fold, and score the fold.
 
     Args:
         view: The protocol.

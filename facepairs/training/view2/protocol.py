@@ -59,7 +59,7 @@ class View2:
         return self.pairs.where(self.pairs.fold == fold)
 
     def people_of(self, fold: int) -> People:
-        """Return everybody whom a fold's network may not know: its set, and who is in its pairs."""
+        """Return the people unknown to a fold's network: those of its set and of its pairs."""
         shown = self.index.person_of[self.pairs_of(fold).images()]
         return np.union1d(self.sets[fold - 1], shown)
 
