@@ -162,15 +162,14 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     kept, measured, ece = False, fitted, fitted.calibration.ece
     if former.calibration and former.errors:  # errors that were not measured are not kept
         curve, genuine = former.calibration, scored.pairs.genuine
-        kept = is_no_better(
-            curve, genuine, scored.score, scored.relatives or scored.people, scored.alike
-        )
+        alike = scored.alike and scored.alike.pairs
+        kept = is_no_better(curve, genuine, scored.score, scored.relatives or scored.people, alike)
         if kept:
             if scored.heap and former.errors.grouping is None:  # a trained bundle has none
                 table = _with_grouping(table, scored.heap)
             measured = msgspec.structs.replace(former, own_errors=_new(table, former.errors))
             probability = curve.probability(scored.score)
-            ece = expected_calibration_error(genuine, probability, scored.alike)
+            ece = expected_calibration_error(genuine, probability, alike)
     if not kept and scored.heap:
         measured = msgspec.structs.replace(measured, errors=_with_grouping(table, scored.heap))
     now = operating_point(measured)

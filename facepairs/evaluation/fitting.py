@@ -13,6 +13,7 @@ from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import parts_of
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import FARS, pairs_needed, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
@@ -33,7 +34,7 @@ def calibrate(
     genuine: Bools,
     score: Floats,
     *,
-    lookalike: Bools | None = None,
+    lookalike: LookAlikes | None = None,
     people: PairPeople | None = None,
     families: PairPeople | None = None,
     measured_on: str = "held-out people",
@@ -48,7 +49,7 @@ def calibrate(
     Args:
         genuine: bool[N].
         score: float64[N], of people that the network was not trained on.
-        lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
+        lookalike: Strangers who look alike; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
         families: Of the people of the pairs, where some are related.
         measured_on: The pairs, in words.
@@ -57,14 +58,15 @@ def calibrate(
         NotEnough: The pairs do not suffice to fit a curve.
         BadData: A score is not finite, or the arrays do not fit together.
     """
-    curve = fit_logistic(genuine, score, lookalike=lookalike)
+    alike = lookalike and lookalike.pairs
+    curve = fit_logistic(genuine, score, lookalike=alike)
     try:
-        probability = cross_fitted_probability(genuine, score, lookalike=lookalike)
+        probability = cross_fitted_probability(genuine, score, lookalike=alike)
     except NotEnough:  # a half alone does not suffice to fit a curve
         ece = None
     else:
-        ece = expected_calibration_error(genuine, probability, lookalike)
-    rows = thresholds_for(genuine, score, lookalike=lookalike, people=people, families=families)
+        ece = expected_calibration_error(genuine, probability, alike)
+    rows = thresholds_for(genuine, score, lookalike=alike, people=people, families=families)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
         genuine,
@@ -120,7 +122,7 @@ def measure_errors(
     genuine: Bools,
     score: Floats,
     *,
-    lookalike: Bools | None = None,
+    lookalike: LookAlikes | None = None,
     people: PairPeople | None = None,
     families: PairPeople | None = None,
     thresholds: Sequence[float] = (),
@@ -131,7 +133,7 @@ def measure_errors(
     Args:
         genuine: bool[N], with both classes.
         score: float64[N], finite.
-        lookalike: bool[N], strangers who look alike, some at least; None where that is not known.
+        lookalike: Strangers who look alike; None where that is not known.
         people: Of the pairs, for intervals that know that people recur.
         families: Of the people of the pairs, where some are related.
         thresholds: Thresholds that the table must have.
@@ -142,13 +144,15 @@ def measure_errors(
     pairs = PeopleOfPairs(people, len(score), families)
     fmr = pairs.rates_at(~genuine, place, len(grid))
     tmr, lowest, highest = pairs.rates_at(genuine, place, len(grid))
-    alike = None if lookalike is None else pairs.rates_at(lookalike, place, len(grid))
+    alike = None
+    if lookalike is not None:
+        alike = pairs.rates_at(lookalike.pairs, place, len(grid), list(lookalike.again))
     return ErrorTable(
         measured_on=measured_on,
         people=pairs.people(np.ones(len(score), np.bool_)) if pairs.known else None,
         genuine_pairs=int(genuine.sum()),
         impostor_pairs=int((~genuine).sum()),
-        lookalike_pairs=None if lookalike is None else int(lookalike.sum()),
+        lookalike_pairs=None if lookalike is None else int(lookalike.pairs.sum()),
         thresholds=tuple(grid.tolist()),
         fmr=rate_rows(*fmr),
         lookalike_fmr=None if alike is None else rate_rows(*alike),

@@ -20,6 +20,7 @@ from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.fitting import rate_rows
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import (
+    effective_number,
     falling_intervals,
     rate_interval,
     spread_over_people,
@@ -118,10 +119,12 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     people = np.unique(np.concatenate([heap.person for heap in heaps]))
     joined, all_pairs = np.zeros((len(people), CUTS)), np.zeros(len(people))
     mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
-    for embeddings, person, cohort in heaps:
+    faces = np.zeros((len(people), len(heaps)))
+    for heap, (embeddings, person, cohort) in enumerate(heaps):
         merges = average_linkage(unit_rows(embeddings), most, cohort=cohort)
         found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
         inside = np.searchsorted(people, np.unique(person))
+        faces[inside, heap] = np.unique(person, return_counts=True)[1]
         people_pairs += len(inside) * (len(inside) - 1) // 2
         joined[inside] += np.stack([cells.pairs.mixed for cells in found], axis=1)
         all_pairs[inside] += found[0].pairs.impostor
@@ -135,8 +138,9 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     rates = joined.sum(axis=0) / 2 / of
     stricter = slice(None, None, -1)  # lower heights
     # One merge joins many pairs, of more than two people: nothing is taken off for shared pairs.
+    nothing, trials = np.zeros(CUTS), effective_people_pairs(faces)
     low, high = falling_intervals(
-        rates[stricter], joined[:, stricter], all_pairs, of, np.zeros(CUTS), people_pairs
+        rates[stricter], joined[:, stricter], all_pairs, of, nothing, trials
     )
     return GroupErrors(
         people_pairs=people_pairs,
@@ -144,6 +148,20 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
         linked=rate_rows(rates, low[stricter], high[stricter]),
         mixed=tuple(np.minimum(1, mixed / np.maximum(1, group_pairs)).round(10).tolist()),
     )
+
+
+def effective_people_pairs(faces: Floats) -> float:
+    """Return the effective number of pairs of two people, whose pairs of faces differ in number.
+
+    See `metrics.intervals.effective_number`.
+
+    Args:
+        faces: float64[people, heaps], faces of each.
+    """
+    between = (faces.T @ faces) ** 2  # the sum over every two people of the square of their pairs
+    squares = (between.sum() - ((faces**2).sum(axis=1) ** 2).sum()) / 2
+    pairs = (faces.sum(axis=0) ** 2 - (faces**2).sum(axis=0)).sum() / 2
+    return float(pairs**2 / squares)
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -216,7 +234,8 @@ def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
         group: [N] names or numbers, the group of each face.
     """
     cells = Cells.of(person, group)
-    several = int((cells.pairs.genuine > 0).sum())
+    by_pair = effective_number(cells.pairs.genuine)
+    by_face = effective_number(cells.sum_by_person(cells.count))
     rates: dict[str, Rate | None] = {}
     for name, (values, without) in _figures(cells).items():
         if np.isnan(values):
@@ -224,9 +243,9 @@ def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
             continue
         value = float(np.clip(values, 0, 1))  # entropies round
         influence = value - np.where(np.isnan(without), value, without)
-        trials = several if name.startswith("pair") else cells.people
+        trials = by_pair if name.startswith("pair") else by_face
         spread = spread_over_people(influence, np.zeros(cells.people))
-        rates[name] = Rate(value, rate_interval(value, spread, 1 / max(1, trials)))
+        rates[name] = Rate(value, rate_interval(value, spread, 1 / max(1.0, trials)))
     return Agreement(int(cells.count.sum()), cells.people, cells.mixed_groups(), rates)
 
 

@@ -227,7 +227,7 @@ def _measure(
             probability[members] = curve.probability(score[members])
     # A probability is judged on such strangers as its curves were fitted to.
     judged_alike = all(curve.lookalikes for curve in curves.values())
-    alike = scores.alike if judged_alike else None
+    alike = scores.alike.pairs if scores.alike and judged_alike else None
     if probability is not None:
         ece = expected_calibration_error(genuine, probability, alike)
     decided, verify_point = decisions[0], origin.operating_point if origin else None

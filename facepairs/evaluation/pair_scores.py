@@ -15,8 +15,8 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
-from facepairs.evaluation.error_rates import find_lookalikes
 from facepairs.evaluation.fitting import calibrate
+from facepairs.evaluation.lookalikes import LookAlikes, find_lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.photos.face_sample import FaceSample
@@ -54,7 +54,7 @@ class ScoredPairs:
         index: The photos.
         pairs: N pairs whose photos can be used.
         score: float64[N].
-        alike: bool[N], strangers who look alike; None where that is not known.
+        alike: Strangers who look alike; None where that is not known.
         heap: The embeddings that grouping is measured with; None for a network that has none.
         families: The people's families; None if all are unrelated.
         failures: What is wrong with photos that cannot be used, by number.
@@ -63,7 +63,7 @@ class ScoredPairs:
     index: FaceIndex
     pairs: PairList
     score: npt.NDArray[np.float64]
-    alike: Bools | None
+    alike: LookAlikes | None
     heap: FaceHeap | None = None
     families: PeopleGroups | None = None
     failures: Mapping[int, BadImage] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ScoredPairs:
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
         keep = self.pairs.show_none_of(unusable)
-        alike = None if self.alike is None else self.alike[keep]
+        alike = self.alike and self.alike.where(keep)
         return replace(self, pairs=self.pairs.where(keep), score=self.score[keep], alike=alike)
 
     def table(self) -> ScoreTable:

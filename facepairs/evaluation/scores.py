@@ -3,7 +3,8 @@
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
 measured too; cells may be separated by semicolons, tabs or bars, and scores have decimal commas.
-Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; and `error`, why a
+Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; `alike_again`, a 0
+or 1 for each time that these were found on half of the people, empty for none; and `error`, why a
 pair has no score, as `score` writes it. Beside files that were written here lies their origin,
 NAME.json with their SHA-256; files without it are not checked.
 """
@@ -31,11 +32,13 @@ from facepairs.data.pairs import (
     person_of,
 )
 from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-ALIKE = "alike"
+ALIKE, AGAIN = "alike", "alike_again"
+MAX_ROUNDS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class ScoreTable:
         genuine: bool[N].
         fold: int16[N]; 0 where the file has none.
         score: float64[N].
-        alike: bool[N], strangers who look alike; None where that is not known.
+        alike: Strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
         origin: The origin of the scores of a file; None if unknown.
@@ -59,7 +62,7 @@ class ScoreTable:
     genuine: npt.NDArray[np.bool_]
     fold: npt.NDArray[np.int16]
     score: npt.NDArray[np.float64]
-    alike: npt.NDArray[np.bool_] | None = None
+    alike: LookAlikes | None = None
     unscored: int = 0
     origin: Provenance | None = None
     families: PeopleGroups | None = None
@@ -139,8 +142,9 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
     columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]
     names: tuple[str, ...] = COLUMNS
     if scores.alike is not None:
-        names = (*COLUMNS, ALIKE)
-        columns.append("1" if alike else "" for alike in scores.alike.tolist())
+        names = (*COLUMNS, ALIKE, AGAIN)
+        columns.append("1" if alike else "" for alike in scores.alike.pairs.tolist())
+        columns.append(_digits(row) for row in scores.alike.again.T.tolist())
     with scores_file(path, provenance) as handle:
         writer = csv.writer(handle)
         writer.writerow(names)
@@ -166,6 +170,7 @@ def read_scores(path: Path) -> ScoreTable:
     origin = read_provenance(path)
     sides: dict[str, list[str]] = {"left": [], "right": []}
     genuine, alike = bytearray(), bytearray()
+    again: list[str] = []
     fold, score = array("h"), array("d")
     unscored = 0
     for line, row in csv_rows(path, ("genuine", "score")):
@@ -177,6 +182,7 @@ def read_scores(path: Path) -> ScoreTable:
             fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
             alike.append(bool(row.get(ALIKE, "").strip()) and not genuine[-1])
+            again.append(_rounds(row.get(AGAIN, "")))
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         for side, names in sides.items():
@@ -189,10 +195,28 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(genuine, np.bool_),
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
-        np.frombuffer(alike, np.bool_) if any(alike) else None,
+        LookAlikes(np.frombuffer(alike, np.bool_), _again(again)) if any(alike) else None,
         unscored,
         origin,
     )
+
+
+def _digits(row: list[bool]) -> str:
+    """Return a digit for each; "" if none is true."""
+    return "".join("01"[one] for one in row) if any(row) else ""
+
+
+def _rounds(cell: str) -> str:
+    if set(cell := cell.strip()) - {"0", "1"} or len(cell) > MAX_ROUNDS:
+        raise ValueError(f"{AGAIN} is {cell!r}, not up to {MAX_ROUNDS} digits of 0 and 1")
+    return sys.intern(cell)
+
+
+def _again(cells: list[str]) -> npt.NDArray[np.bool_]:
+    """Return bool[R, N] of N cells of up to R digits."""
+    rounds = max(map(len, cells))
+    digits = {cell: [digit == "1" for digit in cell.ljust(rounds, "0")] for cell in set(cells)}
+    return np.array([digits[cell] for cell in cells], np.bool_).reshape(len(cells), rounds).T
 
 
 def _score(cell: str) -> float:

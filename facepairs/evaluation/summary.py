@@ -19,6 +19,7 @@ from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
 from facepairs.evaluation.error_rates import errors_of
 from facepairs.evaluation.identification import IdentificationFigures
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import (
     Bools,
     Floats,
@@ -28,14 +29,18 @@ from facepairs.evaluation.metrics.arrays import (
 )
 from facepairs.evaluation.metrics.curves import (
     FARS,
-    eer,
     pairs_needed,
     threshold_at_far,
 )
-from facepairs.evaluation.metrics.estimates import area, balanced_accuracy, tar_at_far
+from facepairs.evaluation.metrics.estimates import (
+    area,
+    balanced_accuracy,
+    equal_error,
+    tar_at_far,
+)
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, over_folds
 
-SCHEMA = 6
+SCHEMA = 7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +102,7 @@ class Summary:
     operating_points: list[OperatingPoint]
     verify_point: str | None
     auc: Rate
-    eer: float
+    eer: Rate
     tar_at_far: dict[str, OperatingPoint]
     ece: float | None
     pairs: str = ""
@@ -146,7 +151,7 @@ def summarise(
     genuine: Bools,
     score: Floats,
     decisions: Sequence[Decisions],
-    lookalike: Bools | None = None,
+    lookalike: LookAlikes | None = None,
     people: PairPeople | None = None,
     families: PairPeople | None = None,
     *,
@@ -159,7 +164,7 @@ def summarise(
         genuine: bool[N], with both classes.
         score: float64[N], finite.
         decisions: Those of the accuracy, then those at other operating points of the model.
-        lookalike: bool[N], strangers who look alike; None where that is not known.
+        lookalike: Strangers who look alike; None where that is not known.
         people: Of the pairs; None where they are not known.
         families: Of the people of the pairs, where some are related.
         ece: Calibration error of their probabilities, where they have any.
@@ -179,7 +184,7 @@ def summarise(
     balanced = Rate(estimate.value, estimate.interval(pairs, genuine))
     if decided.source in (ThresholdFrom.OTHER_FOLDS, ThresholdFrom.OWN_NETWORKS):
         balanced = _over_folds(folds, balanced.interval) or balanced
-    whole = area(pairs, genuine, score)
+    whole, both = area(pairs, genuine, score), equal_error(pairs, genuine, score)
     counts = int(genuine.sum()), int((~genuine).sum())
     sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
     equal = all(one == other for one, other in [counts, *sizes])
@@ -198,7 +203,7 @@ def summarise(
         verify_point=verify_point,
         people=errors[0].people,
         auc=Rate(whole.value, whole.interval(pairs, genuine)),
-        eer=eer(genuine, score),
+        eer=Rate(both.value, both.interval(pairs, genuine)),
         tar_at_far={str(far): point_at_far(genuine, score, far, pairs) for far in FARS},
         ece=ece,
     )

@@ -90,7 +90,7 @@ def pairs_dataset(
         store: `files` decodes photos as they are needed, `memory` all of them once. `tfrecord`
             reads the training pairs of a `cache`; an epoch goes on where the last one ended.
         cache: Folder that `facepairs cache build` wrote, for `tfrecord`. It must be of these photos
-            and this seed.
+            and this seed; all of it is read once, to name a damaged file.
         align: `landmarks` finds and aligns the face in every photo; `none` takes photos as they
             are, framed like LFW's.
         distinct_people: Only genuine pairs to train on, of different people within a batch, as
@@ -125,6 +125,8 @@ def pairs_dataset(
         index, plan, people = prepare(Path(data), config)
     if cache is not None:
         records = open_training_cache(Path(cache), index, plan, people, config)
+        with _progress_shown():
+            records.check_records()  # within `fit`, TensorFlow would not name the file
         batches = max(1, min(pairs or TRAINING_PAIRS, records.pairs) // batch_size)
         cached = _epochs_of_cache(records, batch_size, batches, seed)
         return _images(cached, image_size, batches)
@@ -162,7 +164,7 @@ def _keras_bar(phase: str) -> console.Progress:
     def draw(done: int, total: int) -> None:
         if not bars and time.monotonic() - started > SILENT_S:
             print(phase)
-            bars.append(keras.utils.Progbar(total, unit_name="photo"))
+            bars.append(keras.utils.Progbar(total))
         for bar in bars:
             bar.update(done)
 

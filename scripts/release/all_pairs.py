@@ -11,7 +11,12 @@ from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.fitting import rate_rows, threshold_grid
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import accepted_at, falling_intervals, squares_at
+from facepairs.evaluation.metrics.intervals import (
+    accepted_at,
+    falling_intervals,
+    search_variance,
+    squares_at,
+)
 from facepairs.support import console
 
 Floats = npt.NDArray[np.float64]
@@ -31,13 +36,20 @@ class AllPairs:
         embeddings: float32[N, D], rows of length 1.
         person: int64[N].
         cluster: int64[N], from 1; strangers of one cluster look alike.
+        again: int64[R, N], the clusters that halves of the people have.
         hard: bool[N], photos of which a pair must show one or two; None counts all pairs.
     """
 
     embeddings: npt.NDArray[np.float32]
     person: Ints
     cluster: Ints
+    again: Ints
     hard: npt.NDArray[np.bool_] | None = None
+
+    def where(self, members: npt.NDArray[np.bool_]) -> "AllPairs":
+        """Return the pairs of some of the photos, bool[N]."""
+        columns = self.embeddings[members], self.person[members], self.cluster[members]
+        return AllPairs(*columns, self.again[:, members])
 
     @cached_property
     def _scores(self) -> tuple[Floats, Ints, Floats, Floats]:
@@ -81,7 +93,7 @@ class AllPairs:
         rates = []
         for number in np.unique(self.cluster):
             inside = self.cluster == number
-            part = AllPairs(self.embeddings[inside], self.person[inside], self.cluster[inside])
+            part = self.where(inside)
             rates.append(float((part._scores[2] >= threshold).mean()))
         return np.sort(rates)
 
@@ -96,11 +108,12 @@ class AllPairs:
         grid = threshold_grid(genuine, impostor, wanted)
         people, number = np.unique(self.person, return_inverse=True)
         all_columns = []
-        for kind, scores in enumerate((impostor, alike)):
+        searches = 0.0, self._search_variance(grid)
+        for kind, (scores, searched) in enumerate(zip((impostor, alike), searches, strict=True)):
             rates = accepted_at(_places(scores, grid), None, len(grid)) / len(scores)
             events, pairs, shared, trials = self._count_by_person(number, grid, kind, rates)
             of = len(scores)
-            ends = falling_intervals(rates, events, pairs, of, shared / of**2, trials)
+            ends = falling_intervals(rates, events, pairs, of, shared / of**2, trials, searched)
             all_columns.append(rate_rows(rates, *ends))
         owners, owner = np.unique(np.searchsorted(people, owner), return_inverse=True)
         pairs = np.bincount(owner).astype(np.float64)
@@ -122,6 +135,16 @@ class AllPairs:
             lookalike_fmr=all_columns[1],
             fnmr=rate_rows(1 - rates, 1 - high, 1 - low),
         )
+
+    def _search_variance(self, grid: Floats) -> Floats | float:
+        """Return what the search for look-alikes adds to the variance at each threshold."""
+        counts = np.zeros((len(self.again), len(grid) + 1))
+        for start, score, impostor, _ in self._blocks():
+            for number, cluster in enumerate(self.again):
+                same = cluster[start : start + len(score), None] == cluster[None, start:]
+                place = _places(score[impostor & same].astype(np.float64), grid)
+                counts[number] += np.bincount(place, minlength=len(grid) + 1)
+        return search_variance([_from_counts(row[None])[0] / row.sum() for row in counts])
 
     def _count_by_person(
         self, number: Ints, grid: Floats, kind: int, rates: Floats
@@ -176,6 +199,6 @@ def _by_row(places: Ints, rows: int, thresholds: int) -> Floats:
     return _from_counts(table)
 
 
-def _from_counts(table: Ints) -> Floats:
+def _from_counts(table: npt.NDArray[np.generic]) -> Floats:
     """Return the sums of what comes after each column but the last."""
     return table[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:].astype(np.float64)

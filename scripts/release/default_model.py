@@ -42,13 +42,13 @@ from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadData, BadImage, FacepairsError
-from facepairs.evaluation.error_rates import find_clusters
 from facepairs.evaluation.fitting import (
     cross_fitted_probability,
     default_promise,
     fit_logistic,
 )
 from facepairs.evaluation.grouping import measure_grouping
+from facepairs.evaluation.lookalikes import find_clusters, find_clusters_again
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import embed_images
@@ -148,7 +148,7 @@ def people_of(index: FaceIndex, lists: Path, name: str) -> npt.NDArray[np.int64]
 
 
 def small_faces(
-    verifier: Verifier, index: FaceIndex, images: npt.NDArray[np.int64], cluster: Any
+    verifier: Verifier, index: FaceIndex, images: npt.NDArray[np.int64], cluster: Any, again: Any
 ) -> tuple[SmallFaces, ...]:
     """Measure pairs of small faces: every photo is shrunk until its face has a given side."""
     tables = []
@@ -165,6 +165,7 @@ def small_faces(
             np.stack([row for row in rows if row is not None]),
             index.person_of[images[found]].astype(np.int64),
             cluster[images[found]],
+            again[:, images[found]],
         )
         words = f"test people of LFW's View 1, photos shrunk to faces of {side} pixels"
         tables.append(SmallFaces(below_px=below, errors=pairs.errors([], words)))
@@ -259,13 +260,14 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         clusters = find_clusters(embeddings, person)
         assert clusters is not None
         cluster = clusters.astype(np.int64)
-        pairs = AllPairs(embeddings, person, cluster)
+        again = find_clusters_again(embeddings, person, int(clusters.max())).astype(np.int64)
+        pairs = AllPairs(embeddings, person, cluster, again)
         curve = fit_probability(index, embeddings, cluster)
         balanced, rows = curve.threshold, pairs.thresholds()
         wanted = [balanced, *(row.threshold for row in rows if row.threshold is not None)]
         table = pairs.errors(wanted, MEASURED_ON)
         test = people_of(index, lists, "peopleDevTest.txt")
-        small = small_faces(verifier, index, test, cluster)
+        small = small_faces(verifier, index, test, cluster, again)
         turned = turned_faces(pairs, yaw_of(index))
     train = np.isin(everything, people_of(index, lists, "peopleDevTrain.txt"))
     cohort, heaps = fit_and_split(embeddings, person, train)

@@ -12,9 +12,9 @@ DATA is LFW, LISTS the folder of its official lists, BUNDLE was trained on View 
 `Verifier.detect` looks for the face in each, as a JPEG. Landmarks are compared with those
 found in LFW's photo, mapped by the known transform; errors are mean distances in parts of the eye
 distance. Embeddings of the changed photos decide the same pairs as those of the photos themselves:
-all pairs of the photos, each person's genuine pairs counted as one; intervals of 95 % are from a
-bootstrap over people. With --groups, the faces of photos annotated by dlib are looked for, too. The
-study can be interrupted; the same command goes on.
+all pairs of the photos, each person's genuine pairs counted as one; intervals of 95 % are over
+people, as the product's. With --groups, the faces of photos annotated by dlib are looked for, too.
+The study can be interrupted; the same command goes on.
 """
 
 import argparse
@@ -41,13 +41,16 @@ from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import BadConfig, FacepairsError
-from facepairs.evaluation.metrics.intervals import clopper_pearson
+from facepairs.evaluation.metrics.intervals import (
+    clopper_pearson,
+    difference_interval,
+    spread_over_people,
+)
 from facepairs.photos.detector import DETECTOR
 from facepairs.support.atomic import atomic_file
 from facepairs.verification.verifier import Verifier
 
 CONFIDENT = 0.95  # probability
-DRAWS = 1_000
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -100,18 +103,15 @@ class Pairs:
         person: int[N], rising.
         direct: float[N, D], embeddings of LFW's photos; NaN where no face was found.
         verifier: Whose threshold and calibration decide.
-        seed: Of the bootstrap.
     """
 
     def __init__(
-        self, person: npt.NDArray[np.integer[Any]], direct: Floats, verifier: Verifier, seed: int
+        self, person: npt.NDArray[np.integer[Any]], direct: Floats, verifier: Verifier
     ) -> None:
         self._person, self._direct, self._profile = person, direct, verifier.model.profile
         self._people, self._begin = np.unique(person, return_index=True)
-        rng = np.random.Generator(np.random.Philox(key=seed))
-        count = len(self._people)
-        draws = rng.multinomial(count, np.full(count, 1 / count), DRAWS).astype(np.float32)
-        self._weights = np.concatenate([np.ones((1, count), np.float32), draws])
+        everybody = np.ones((1, len(self._people)))
+        self._weights = np.concatenate([everybody, everybody - np.eye(len(self._people))])
 
     def compare(self, changed: Floats, both: bool) -> dict[str, Any] | None:
         """Compare changed photos with the photos themselves on the same pairs.
@@ -139,14 +139,17 @@ class Pairs:
             }.items()
         }  # fmt: skip
         difference = shares["accuracy"] - shares["direct"]
-        low, high = np.nanquantile(difference[1:], (0.025, 0.975))
+        without = np.where(np.isnan(difference[1:]), difference[0], difference[1:])
+        spread = spread_over_people(difference[0] - without, np.zeros(len(without)))
+        people = len(np.unique(self._person[rows[(genuine & valid).any(axis=1)]]))
+        low, high = difference_interval(float(difference[0]), spread, 1 / (2 * people))
         return {
             "photos": len(rows),
             "genuine_pairs": int((genuine & valid).sum()) // (2 if both else 1),
             "impostor_pairs": int((~genuine).sum()) // (2 if both else 1),
             **{name: float(share[0]) for name, share in shares.items()},
             "difference": float(difference[0]),
-            "interval": (float(low), float(high)),
+            "interval": (low, high),
         }
 
     def _decide(
@@ -166,7 +169,7 @@ class Pairs:
         rows: npt.NDArray[np.integer[Any]],
         columns: npt.NDArray[np.integer[Any]],
     ) -> Floats:
-        """Return the mean over both classes, of all people and of every draw of people."""
+        """Return the mean over both classes, of all people and without each of them."""
         hits, pairs = (self._by_people(one, rows, columns) for one in (values & valid, valid))
         own, of = np.diag(hits).copy(), np.diag(pairs).copy()
         has = of > 0
@@ -174,7 +177,7 @@ class Pairs:
         np.fill_diagonal(hits, 0)
         np.fill_diagonal(pairs, 0)
         weights = self._weights
-        with np.errstate(invalid="ignore"):  # a draw may have no genuine pair
+        with np.errstate(invalid="ignore"):  # without the only one there is no genuine pair
             genuine = (weights @ share) / (weights @ has.astype(np.float32))
             right, of_all = (((weights @ one) * weights).sum(axis=1) for one in (hits, pairs))
             mean: Floats = (genuine + right / of_all) / 2
@@ -212,7 +215,7 @@ def figures(study: Study, rows: list[Row]) -> tuple[dict[str, Any], dict[str, An
     count = len(study.photos)
     person = study.index.person_of[study.photos]
     direct = embeddings((row for row in rows if row.kind == "LFW's photo"), count)
-    pairs = Pairs(person, direct, study.verifier, study.seed)
+    pairs = Pairs(person, direct, study.verifier)
     found, decided = {}, {}
     for name, members in groups_of(rows):
         if not members:

@@ -10,8 +10,9 @@ them one. A second verifier, with more noise, errs as often as a network trained
 
 Draws are added to those that the file has already, so a run that was stopped goes on; the table is
 printed from the file. `--people 60 250` and `--rates pairs` (or `identification`, `groups`) do a
-part of it. A coverage in parentheses is of a rate of which fewer than ten independent events are
-expected: people, or pairs of people, who err.
+part of it. Groups of 1,000 people take long: a tenth of the draws has them. A coverage in
+parentheses is of a rate of which fewer than ten independent events are expected: people, or pairs
+of people, who err, fewer where those with many photos count more than others.
 """
 
 import argparse
@@ -26,20 +27,26 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.cluster import KMeans
 
 from facepairs.bundles.measured import Calibration, Measured
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
+from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import decide, decide_at
-from facepairs.evaluation.error_rates import errors_by_group, find_clusters
+from facepairs.evaluation.error_rates import errors_by_group
 from facepairs.evaluation.fitting import measure_errors
-from facepairs.evaluation.grouping import Cells, agreement, measure_grouping
+from facepairs.evaluation.grouping import (
+    Cells,
+    agreement,
+    effective_people_pairs,
+    measure_grouping,
+)
 from facepairs.evaluation.identification import Split, identification_figures, split_people
+from facepairs.evaluation.lookalikes import find_lookalikes
 from facepairs.evaluation.metrics.arrays import Interval
-from facepairs.evaluation.metrics.comparison import compare
+from facepairs.evaluation.metrics.comparison import PairwiseComparison, compare
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import PeopleOfPairs
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs, effective_number
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.evaluation.summary import summarise
 from facepairs.grouping.linkage import average_linkage
@@ -66,6 +73,7 @@ WITHIN = (
 )  # fmt: skip
 OFFSET = 0.916
 OF_PERSON, OF_PHOTO = 0.13, 0.15  # standard deviations of the logarithm of a photo's noise
+HARD = 1.29  # noise of one photo in ten is above
 NOISE, MORE_NOISE = 0.95, 0.9  # of the first verifier, and what the second one adds
 PHOTOS = np.repeat(
     [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 40],
@@ -76,19 +84,24 @@ PEOPLE = [30, 60, 250, 1000]
 MOST_PAIRS = 10  # genuine ones, of a person
 IMPOSTORS = 30_000
 FARS = (0.1, 0.01, 0.001)
-POOL, POOL_PAIRS, LOOK_ALIKES = 150_000, 8_000_000, 2_000_000
+POOL, POOL_PAIRS = 150_000, 8_000_000
 GALLERIES = 400
 CUT = 0.05  # height up to which photos are grouped
 FEW = 10  # independent events
 SAVED = 25  # draws
+SLOW = {("groups", 1000)}  # of which a tenth of the draws is made
 
 
 class Photos(NamedTuple):
-    """Photos of people: whose each is, int64[N], rising, and embeddings of both verifiers."""
+    """Photos of people: whose each is, int64[N], rising, and embeddings of both verifiers.
+
+    Hard photos, bool[N], lie farther from their person's centre than most, as turned faces do.
+    """
 
     person: Ints
     first: Rows
     second: Rows
+    hard: Bools
 
 
 def draw_photos(random: np.random.Generator, people: int) -> Photos:
@@ -102,7 +115,7 @@ def draw_photos(random: np.random.Generator, people: int) -> Photos:
     own, other = (one * np.sqrt(WITHIN) * scale for one in noise)
     rows = centre[person] + NOISE * own
     both = [_with_offset(rows), _with_offset(rows + MORE_NOISE * other)]
-    return Photos(person, *both)
+    return Photos(person, *both, scale[:, 0] > HARD)
 
 
 def _with_offset(rows: Floats) -> Rows:
@@ -189,7 +202,7 @@ def truth() -> Truth:
     random = np.random.default_rng(1)
     photos = draw_photos(random, POOL)
     pairs = draw_pairs(random, photos.person, POOL_PAIRS)
-    scores = [score_pairs(rows, pairs.left, pairs.right) for rows in photos[1:]]
+    scores = [score_pairs(rows, pairs.left, pairs.right) for rows in photos[1:3]]
     genuine = [np.sort(score[pairs.genuine]) for score in scores]
     impostor = [np.sort(score[~pairs.genuine]) for score in scores]
     group = in_group(photos)
@@ -212,21 +225,27 @@ def true_auc(verifier: int) -> float:
 
 
 @cache
-def true_look_alikes(clusters: int) -> list[float]:
-    """Return the FMR at the threshold of each FAR among pairs of one cluster of the population."""
-    known = truth()
-    means = KMeans(clusters, n_init=4, random_state=0).fit(known.photos.first[:30_000])
-    cluster = means.predict(known.photos.first)
-    begin = known.genuine[0].size  # impostor pairs follow
-    left, right = (side[begin : begin + LOOK_ALIKES] for side in known.pairs[:2])
-    alike = known.scores[0][begin : begin + LOOK_ALIKES][cluster[left] == cluster[right]]
-    return [float((alike >= known.threshold(0, far)).mean()) for far in FARS]
+def true_eer(verifier: int) -> float:
+    """Return the error rate where both are equal."""
+    genuine, impostor = truth().genuine[verifier], truth().impostor[verifier]
+    passed = 1 - np.searchsorted(impostor, genuine) / len(impostor)
+    return float(passed[(passed <= np.arange(len(genuine)) / len(genuine)).argmax()])
 
 
 def in_group(photos: Photos) -> Bools:
     """Return which photos are of people of a group: one side of the axis of most variance."""
     sums = np.bincount(photos.person, photos.first[:, 1])
     return (sums > 0)[photos.person]
+
+
+@cache
+def true_hard() -> tuple[float, float]:
+    """Return FMR and FNMR of pairs with a hard photo, by the first verifier where FMR is .01."""
+    known = truth()
+    shown = known.photos.hard[known.pairs.left] | known.photos.hard[known.pairs.right]
+    accepted = known.scores[0] >= known.threshold(0, 0.01)
+    fmr = accepted[shown & ~known.pairs.genuine].mean()
+    return float(fmr), 1 - float(accepted[shown & known.pairs.genuine].mean())
 
 
 @cache
@@ -265,7 +284,6 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
     genuine, sides = pairs.genuine, (photos.person[pairs.left], photos.person[pairs.right])
     of = PeopleOfPairs(sides, len(genuine))
     trials, strangers = of.trials(genuine), of.trials(~genuine)
-    clusters = find_clusters(photos.first, photos.person)
     scores, accepted = [], []
     for verifier, name in enumerate(VERIFIERS):
         score = score_pairs(photos[1 + verifier], pairs.left, pairs.right)
@@ -277,6 +295,9 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
         out.note(f"balanced accuracy, {name}", found.balanced_accuracy.interval, right, events)
         auc = true_auc(verifier)
         out.note(f"AUC, {name}", found.auc.interval, auc, (1 - auc) * 2 * trials)
+        rate = true_eer(verifier)
+        events = fewer(rate, min(trials, strangers))
+        out.note(f"EER, {name}", found.eer.interval, rate, events)
         for far, point, cut in zip(FARS, found.operating_points[1:], cuts[1:], strict=True):
             fmr, fnmr = known.fmr(verifier, cut), known.fnmr(verifier, cut)
             passed, missed, tar = point.errors.fmr, point.errors.fnmr, found.true_accepts(str(far))
@@ -297,10 +318,18 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
         out.note(f"FNMR of a {kind}", table.fnmr[row][1:], fnmr, fewer(fnmr, trials))
         scores.append(score)
         accepted.append(score >= cuts[0])
-    _note_look_alikes(out, pairs, of, scores[0], clusters)
+    _note_look_alikes(out, photos, pairs, of, scores[0])
     _note_group(out, photos, pairs, of, scores[1])
+    _note_hard(out, photos, pairs, scores[0])
     _note_folds(out, pairs, photos.person, scores[1])
     (gaps,) = compare(VERIFIERS, genuine, scores, accepted, FARS, sides).differences
+    _note_differences(out, gaps, trials, strangers)
+    return out
+
+
+def _note_differences(out: Outcomes, gaps: PairwiseComparison, trials: int, strangers: int) -> None:
+    """Note the differences of both verifiers, of so many independent pairs of each class."""
+    known = truth()
     rights = [known.balanced_accuracy(v, true_threshold(v)) for v in (0, 1)]
     areas = [true_auc(v) for v in (0, 1)]
     kinds = [("balanced accuracy", gaps.balanced_accuracy, rights), ("AUC", gaps.auc, areas)]
@@ -312,24 +341,25 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
     for kind, gap, (first, second) in kinds:
         events = (1 - first) * 2 * trials
         out.note(f"difference of {kind}", gap.interval, first - second, events)
-    return out
 
 
 def _note_look_alikes(
-    out: Outcomes,
-    pairs: Pairs,
-    of: PeopleOfPairs,
-    score: Floats,
-    clusters: npt.NDArray[np.int16] | None,
+    out: Outcomes, photos: Photos, pairs: Pairs, of: PeopleOfPairs, score: Floats
 ) -> None:
-    """Note rates among pairs within a cluster; the population has as many clusters."""
-    if clusters is None:
+    """Note rates among look-alikes; the truth is that of all draws, as fewer people have other
+    clusters."""
+    left, right = pairs.left.astype(np.int32), pairs.right.astype(np.int32)
+    alike = find_lookalikes(photos.first, photos.person, PairList.of(left, right, pairs.genuine))
+    if alike is None:
         return
-    alike = (clusters[pairs.left] == clusters[pairs.right]) & ~pairs.genuine
-    for far, rate in zip(FARS, true_look_alikes(int(clusters.max())), strict=True):
-        interval = of.interval(alike, score >= truth().threshold(0, far))
-        events = fewer(rate, of.trials(alike))
-        out.note(f"FMR among look-alikes at FMR {far:g}", interval, rate, events)
+    number = float(alike.pairs.sum())
+    for far in FARS:
+        accepted = score >= truth().threshold(0, far)
+        interval = of.interval(alike.pairs, accepted, list(alike.again))
+        rate = float(accepted[alike.pairs].mean())
+        events = fewer(rate, of.trials(alike.pairs))
+        kind = f"FMR among look-alikes at FMR {far:g}"
+        out.note(kind, interval, math.nan, events, rate * number, number)
 
 
 def _note_group(
@@ -349,6 +379,23 @@ def _note_group(
         if rate is not None:
             events = fewer(wrong, of.trials(members))
             out.note(f"{kind} in a group, noisier", rate.interval, wrong, events)
+
+
+def _note_hard(out: Outcomes, photos: Photos, pairs: Pairs, score: Floats) -> None:
+    """Note the errors of pairs with a hard photo, as bundles have those of turned faces."""
+    shown = photos.hard[pairs.left] | photos.hard[pairs.right]
+    genuine, score, cut = pairs.genuine[shown], score[shown], truth().threshold(0, 0.01)
+    if genuine.all() or not genuine.any():
+        return
+    people = photos.person[pairs.left][shown], photos.person[pairs.right][shown]
+    table = measure_errors(genuine, score, people=people, thresholds=[cut], measured_on="")
+    found, of = table.at(cut), PeopleOfPairs(people, len(score))
+    for kind, rate, wrong, members in zip(
+        ("FMR", "FNMR"), (found.fmr, found.fnmr), true_hard(), (~genuine, genuine), strict=True
+    ):
+        assert rate
+        events = fewer(wrong, of.trials(members))
+        out.note(f"{kind} of pairs with a hard photo", rate.interval, wrong, events)
 
 
 def _note_folds(out: Outcomes, pairs: Pairs, person: Ints, score: Floats) -> None:
@@ -466,7 +513,8 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
     cells = Cells.of(photos.person, merges.labels(CUT))
     genuine, joined, impostor, mixed = (float(part.sum()) for part in cells.pairs)
     mixed, impostor, faces = mixed / 2, impostor / 2, float(cells.count.sum())
-    several = int((cells.pairs.genuine > 0).sum())
+    of_person = cells.sum_by_person(cells.count)
+    by_pair, by_face = map(effective_number, (cells.pairs.genuine, of_person))
     for name, rate in found.figures.items():
         if rate is not None:
             ratio = {
@@ -475,7 +523,7 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
                 "pair_f1": (2 * joined, joined + mixed + genuine),
                 "v_measure": (rate.value, 1.0),
             }.get(name, (rate.value * faces, faces))
-            events = fewer(rate.value, several if name.startswith("pair") else people)
+            events = fewer(rate.value, by_pair if name.startswith("pair") else by_face)
             words = name.replace("_", " ").replace("b3", "B³")
             out.note(f"groups: {words}", rate.interval, math.nan, events, *ratio)
     of_photos = model_at(1 - 2 * CUT, fmr=0.001).errors  # heights up to twice `CUT` are measured
@@ -484,7 +532,7 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
     for share in (0.4, 0.6):
         row = int(share * len(errors.cuts))
         value, *interval = errors.linked[row]
-        events = value * errors.people_pairs
+        events = value * effective_people_pairs(of_person[:, None])
         kind = f"strangers joined at height {errors.cuts[row]:.3f}"
         out.note(kind, (interval[0], interval[1]), math.nan, events, value * impostor, impostor)
     return out
@@ -503,13 +551,14 @@ def run(out: Path, studies: list[str], people: list[int], draws: int) -> None:
     for study in studies:
         for count in people:
             rows = done.setdefault(f"{study} {count}", [])
-            while len(rows) < draws:
-                for _ in range(min(SAVED, draws - len(rows))):
+            wanted = draws // 10 if (study, count) in SLOW else draws
+            while len(rows) < wanted:
+                for _ in range(min(SAVED, wanted - len(rows))):
                     random = np.random.default_rng([count, len(rows), len(study)])
                     rows.append(STUDIES[study](random, count))
                 with atomic_file(out) as handle:
                     json.dump(done, handle)
-                print(f"{study}, {count} people: {len(rows)} of {draws} draws", flush=True)
+                print(f"{study}, {count} people: {len(rows)} of {wanted} draws", flush=True)
 
 
 def coverage(rows: list[list[float]]) -> str:

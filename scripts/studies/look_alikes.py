@@ -28,7 +28,7 @@ from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import FacepairsError, NotEnough
-from facepairs.evaluation.error_rates import CLUSTERS, find_clusters
+from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.pair_scores import embed_images
 from facepairs.support.words import align_columns

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny.bundles import error_table
 
-from facepairs.evaluation.grouping import Cells, _figures, agreement, measure_grouping
+from facepairs.evaluation.grouping import (
+    Cells,
+    _figures,
+    agreement,
+    effective_people_pairs,
+    measure_grouping,
+)
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.grouping.linkage import average_linkage
 
@@ -62,10 +68,35 @@ def test_strangers_who_are_joined_are_counted_at_every_cut():
     assert found.mixed[-1] > 0
     assert shares[0] == 0 < shares[-1]
     assert all(low <= share <= high for share, low, high in found.linked)
-    none, low, high = found.linked[0]  # nothing seen among so few people promises little
-    assert (none, low) == (0, 0)
-    assert 1 / 435 < high < 4 / 435
+    nothing = found.linked[0]  # seen among so few people promises little
+    assert nothing == (0, 0, pytest.approx(1 - 0.025 ** (1 / found.people_pairs), abs=1e-8))
     assert found.linked[-1][1] < shares[-1] < found.linked[-1][2]
+
+
+heaps = st.lists(
+    st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(lambda row: sum(map(bool, row)) > 1),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(heaps)
+def test_people_with_many_photos_make_fewer_independent_pairs(rows):
+    faces = np.array(rows, np.float64).T
+    sizes = [float(a @ b) for a, b in combinations(faces, 2)]
+    wanted = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    assert effective_people_pairs(faces) == pytest.approx(wanted)
+    assert wanted <= sum(size > 0 for size in sizes) + 1e-9
+
+
+def test_nothing_wrong_in_groups_has_the_exact_bound_of_unequal_people():
+    photos = np.array([40, 2, 2, 3])
+    person = np.repeat(np.arange(4), photos)
+    found = agreement(person, person).figures
+    pairs = photos * (photos - 1) / 2
+    for name, sizes in (("pair_recall", pairs), ("b3_precision", photos)):
+        worth = sizes.sum() ** 2 / (sizes**2).sum()
+        assert found[name].interval == (pytest.approx(0.025 ** (1 / worth)), 1)
 
 
 @given(labels)

@@ -6,12 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.error_rates import (
-    CLUSTERS,
-    errors_by_group,
-    find_clusters,
-    find_lookalikes,
-)
+from facepairs.evaluation.error_rates import errors_by_group, errors_of
 from facepairs.evaluation.fitting import (
     calibrate,
     fit_logistic,
@@ -19,6 +14,13 @@ from facepairs.evaluation.fitting import (
     measure_errors,
     thresholds_for,
 )
+from facepairs.evaluation.lookalikes import (
+    CLUSTERS,
+    LookAlikes,
+    find_clusters,
+    find_lookalikes,
+)
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs, rate_interval
 
 
 def drawn_pairs(people=200, looks=4, seed=0):
@@ -39,8 +41,13 @@ def test_strangers_of_one_look_share_a_cluster_and_pass_more_often():
     clusters = find_clusters(photos.reshape(-1, 16), person)
     assert set(clusters.tolist()) == set(range(1, CLUSTERS + 1))
     pairs = PairList.of(left, right + 200, genuine)
-    alike = find_lookalikes(photos.reshape(-1, 16), person, pairs)
+    found = find_lookalikes(photos.reshape(-1, 16), person, pairs)
+    alike = found.pairs
     assert np.array_equal(alike, (clusters[left] == clusters[right + 200]) & ~genuine)
+    assert found.again.shape == (4, len(left))
+    for again in found.again:
+        assert not (again & genuine).any()
+        assert 0.5 < (again & alike).sum() / (again | alike).sum() < 1
     assert 0.05 < alike.mean() < 0.4
     rows = thresholds_for(genuine, score, lookalike=alike)
     for row in rows[:2]:
@@ -73,7 +80,11 @@ def test_errors_between_thresholds_lie_between_those_measured(seed):
     score = rng.normal(size=400).round(int(rng.integers(1, 6))) + genuine
     alike = (rng.integers(0, 3, 400) > 0) & ~genuine
     table = measure_errors(
-        genuine, score, lookalike=alike, thresholds=[0.5], measured_on="drawn numbers"
+        genuine,
+        score,
+        lookalike=LookAlikes.of(alike),
+        thresholds=[0.5],
+        measured_on="drawn numbers",
     )
     for threshold in [*rng.normal(size=20), 0.5]:
         found, accepted = table.at(threshold), score >= threshold
@@ -111,13 +122,43 @@ def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     _, left, right, genuine, score = drawn_pairs()
     alike = (left // 50 == right // 50) & ~genuine
     people = left, right
-    fitted = calibrate(genuine, score, lookalike=alike, people=people)
+    fitted = calibrate(genuine, score, lookalike=LookAlikes.of(alike), people=people)
     promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.promise)
     assert promised.threshold > fitted.threshold
     assert fitted.errors.at(promised.threshold).fnmr.value <= 0.5
     assert fitted.errors.at(promised.threshold).lookalike_fmr.value <= promised.max_fmr
     hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
-    assert calibrate(genuine, hopeless, lookalike=alike).promise is None
+    assert calibrate(genuine, hopeless, lookalike=LookAlikes.of(alike)).promise is None
+
+
+def test_rates_among_look_alikes_know_that_others_would_be_found_among_other_people():
+    random = np.random.default_rng(1)
+    _, left, right, genuine, score = drawn_pairs(people=60, looks=3)
+    alike, pairs = (left // 20 == right // 20) & ~genuine, PeopleOfPairs((left, right), len(left))
+    accepted = score >= 0.3
+    again = np.stack([alike & (random.random(len(left)) < share) for share in (0.2, 0.5, 0.9)])
+    again[1] |= accepted & ~genuine
+    rates = [accepted[part].mean() for part in again]
+    rate = accepted[alike].mean()
+    given_spread = pairs.spread((alike, (accepted - rate) / alike.sum()))
+    spread = given_spread._replace(variance=given_spread.variance + np.var(rates, ddof=1))
+    wanted = rate_interval(rate, spread, 1 / pairs.trials(alike))
+    everything = np.ones(len(left), np.bool_)
+    found = LookAlikes(alike, again)
+    (errors,) = errors_of([(everything, accepted)], genuine, pairs, found)
+    assert errors.lookalike_fmr.interval == pytest.approx(wanted)
+    people = left, right
+    table = measure_errors(
+        genuine, score, lookalike=found, people=people, thresholds=[0.3], measured_on=""
+    )
+    assert table.at(0.3).lookalike_fmr.interval == pytest.approx(wanted, abs=1e-7)
+    low, high = pairs.interval(alike, accepted)
+    assert wanted[0] < low < high < wanted[1]
+    kept = found.where(left < 30)
+    assert np.array_equal(kept.again, again[:, left < 30])
+    joined = LookAlikes.join([found, LookAlikes(alike, again[:2])])
+    assert np.array_equal(joined.pairs, np.tile(alike, 2))
+    assert np.array_equal(joined.again, np.tile(again[:2], 2))
 
 
 def test_look_alikes_lower_the_probability():

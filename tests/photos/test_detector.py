@@ -141,6 +141,17 @@ def test_small_faces_of_a_large_photo_come_last(drawn, tmp_path):
     assert located[0] is found[0]
 
 
+@pytest.mark.parametrize(("side_px", "first_x"), [(210, 300), (280, 480)])
+def test_a_face_off_the_centre_comes_first_if_it_is_so_much_larger(drawn, side_px, first_x):
+    # 180 pixels off, .9 of half the shorter side: e ** .9 = 2.46 times as large is as prominent.
+    picture = canvas(600, 400)
+    paste(picture, drawn[0], Place(300, 200, 100))
+    paste(picture, drawn[0], Place(480, 200, side_px))
+    faces = find_faces(picture)
+    assert len(faces) == 2
+    assert faces[0].centre[0] == pytest.approx(first_x, abs=15)
+
+
 def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn, monkeypatch):
     with Image.open(drawn[0]) as image:
         one = np.asarray(image.convert("RGB").resize((100, 100)))

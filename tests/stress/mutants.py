@@ -1,7 +1,7 @@
 """Put random faults into the package, one at a time, and count which ones the fast tests find.
 
     make mutants
-    PYTHONPATH=tests:tests/helpers python -m stress.mutants --packages images server --count 160
+    PYTHONPATH=tests:tests/helpers python -m stress.mutants --packages photos server --count 160
 
 A fault changes one place: a comparison, an operator, a condition, a constant, or a statement that
 is left out. Each package gets as many. A fault is put into a copy of the working tree, and the

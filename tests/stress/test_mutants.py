@@ -20,7 +20,7 @@ def f(a: int | None, b="text") -> int | str:
 
 def test_each_kind_of_place_is_changed_and_no_message_or_type(tmp_path, monkeypatch):
     monkeypatch.setattr("stress.mutants.ROOT", tmp_path)
-    path = tmp_path / "facepairs" / "images" / "m.py"
+    path = tmp_path / "facepairs" / "photos" / "m.py"
     path.parent.mkdir(parents=True)
     path.write_text(SOURCE)
     found = {(fault.line, fault.before, fault.after) for fault in faults_of(path)}
@@ -53,8 +53,8 @@ def test_the_same_seed_gives_the_same_faults_of_every_package_and_all_are_python
 
 
 def test_the_tests_of_a_module_come_first():
-    (fault, *_) = faults_of(PACKAGE / "images" / "formats.py")
+    (fault, *_) = faults_of(PACKAGE / "photos" / "formats.py")
     first, others = rounds_of(fault, rest=False)
     assert first == ["tests/photos/test_formats.py"]
     assert "tests/photos/test_crop.py" in others
-    assert rounds_of(fault, rest=True)[2] == ["tests", "--ignore=tests/images"]
+    assert rounds_of(fault, rest=True)[2] == ["tests", "--ignore=tests/photos"]

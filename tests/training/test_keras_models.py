@@ -1,5 +1,7 @@
 """Keras models, losses and pairs for `fit`."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -178,3 +180,13 @@ def test_a_cache_of_other_pairs_is_refused(faces, cache, wrong, error):
     arguments = {"store": "tfrecord", "cache": cache, "batch_size": 4} | wrong
     with pytest.raises(error):
         facepairs.pairs_dataset(faces, **arguments)
+
+
+def test_a_damaged_cache_is_named_before_fit(faces, cache, tmp_path):
+    changed = shutil.copytree(cache, tmp_path / "cache")
+    (shard,) = changed.glob("*.tfrecord")
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(BadData, match=str(shard)):
+        facepairs.pairs_dataset(faces, store="tfrecord", cache=changed, batch_size=4)

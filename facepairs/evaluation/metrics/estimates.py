@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval
-from facepairs.evaluation.metrics.curves import auc, share_below, threshold_at_fmr
+from facepairs.evaluation.metrics.curves import auc, eer, share_below, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, difference_interval, rate_interval
 
 CHANCE = 0.5  # the AUC of a verifier that knows nothing
 STEPS = 32  # thresholds on either side of the one at a FAR
+ALL_BUT_ONE = 1 - 1e-12  # a FAR is below 1
 FARTHEST = 30  # times the FAR, or a part of it: the last of these thresholds
 
 
@@ -55,10 +56,12 @@ def difference(
     first: Estimate, second: Estimate, pairs: PeopleOfPairs, genuine: Bools
 ) -> tuple[float, Interval]:
     """Return the first share less the second, and the interval of 95 % of the difference."""
-    gap = first.value - second.value
-    influence = (first.below + first.above - second.below - second.above) / 2
-    spread = pairs.spread((genuine, influence), (~genuine, influence))
-    return gap, difference_interval(gap, spread, max(first.one_more, second.one_more))
+    gap, one_more = first.value - second.value, max(first.one_more, second.one_more)
+    # Thresholds of both move together: both become stricter, or laxer.
+    sides = [first.below - second.below, first.above - second.above]
+    spreads = [pairs.spread((genuine, side), (~genuine, side)) for side in sides]
+    ends = [difference_interval(gap, spread, one_more) for spread in spreads]
+    return gap, (min(low for low, _ in ends), max(high for _, high in ends))
 
 
 def balanced_accuracy(pairs: PeopleOfPairs, genuine: Bools, accepted: Bools) -> Estimate:
@@ -127,15 +130,7 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
         Hsieh and Turnbull, "Nonparametric and semiparametric estimation of the receiver operating
         characteristic curve", Annals of Statistics 24, 1996: the influence of both classes.
     """
-    impostor = np.sort(score[~genuine])[::-1]
-    threshold = threshold_at_fmr(impostor, far)
-    factors = np.geomspace(1 / FARTHEST, FARTHEST, 2 * STEPS)
-    ranks = np.unique(np.append(0, (factors * far * len(impostor)).astype(np.int64)))
-    ranks = ranks[ranks < len(impostor)]
-    grid = np.unique(np.append(np.nextafter(impostor[ranks], np.inf), threshold))
-    place = np.searchsorted(grid, score, side="right")
-    _, low, high = pairs.rates_at(~genuine, place, len(grid))
-    ends = thresholds_around(grid, low, high, far)
+    threshold, ends = _around(pairs, genuine, score, far)
     accepted = score >= threshold
     rates = [float(accepted[members].mean()) for members in (genuine, ~genuine)]
     sides = []
@@ -146,10 +141,50 @@ def tar_at_far(pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float) 
         influence = np.where(
             genuine,
             (accepted - rates[0]) / genuine.sum(),
-            -slope * (accepted - rates[1]) / len(impostor),
+            -slope * (accepted - rates[1]) / (~genuine).sum(),
         )
         sides.append(influence)
     return Estimate(rates[0], sides[0], sides[1], 1 / pairs.trials(genuine))
+
+
+def equal_error(pairs: PeopleOfPairs, genuine: Bools, score: Floats) -> Estimate:
+    """Return the equal error rate.
+
+    Where one error rate rises, the threshold moves until both are equal again. So the influence of
+    a pair is weighted by how fast the other class's error changes there: the slope of the ROC
+    curve, that of the chord between the strictest and the laxest threshold whose own interval of
+    the FMR contains the EER.
+
+    Args:
+        pairs: Who is in the pairs.
+        genuine: bool[N], with both classes.
+        score: float64[N].
+    """
+    value = eer(genuine, score)
+    threshold, ends = _around(pairs, genuine, score, min(value, ALL_BUT_ONE))
+    between = (score >= min(ends)) & (score < max(ends))
+    tar, far = (float(between[members].mean()) for members in (genuine, ~genuine))
+    weight = far / (tar + far) if tar + far else 0.5  # of genuine pairs
+    accepted, influence = score >= threshold, np.empty(len(score))
+    for members, change in ((genuine, -weight), (~genuine, 1 - weight)):
+        influence[members] = change * (accepted - accepted[members].mean())[members] / members.sum()
+    return Estimate(value, influence, influence, 1 / _fewest(pairs, genuine))
+
+
+def _around(
+    pairs: PeopleOfPairs, genuine: Bools, score: Floats, far: float
+) -> tuple[float, Interval]:
+    """Return the lowest threshold that keeps to a FAR, and the strictest and laxest around it."""
+    impostor = np.sort(score[~genuine])[::-1]
+    threshold = threshold_at_fmr(impostor, far)
+    factors = np.geomspace(1 / FARTHEST, FARTHEST, 2 * STEPS)
+    ranks = np.unique(np.append(0, (factors * far * len(impostor)).astype(np.int64)))
+    ranks = ranks[ranks < len(impostor)]
+    with np.errstate(over="ignore"):  # of the largest float
+        grid = np.unique(np.append(np.nextafter(impostor[ranks], np.inf), threshold))
+    place = np.searchsorted(grid, score, side="right")
+    _, low, high = pairs.rates_at(~genuine, place, len(grid))
+    return threshold, thresholds_around(grid, low, high, far)
 
 
 def thresholds_around(grid: Floats, low: Floats, high: Floats, target: float) -> Interval:

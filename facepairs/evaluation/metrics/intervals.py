@@ -12,8 +12,9 @@ serves all shares, in three steps:
    and Pearson's of that many trials (`rate_interval`). What was not seen may still happen: as in
    Clopper and Pearson's own interval, each end allows for one more event.
 
-With independent pairs this is exactly Clopper and Pearson's interval. `scripts/studies/coverage.py`
-measures how often intervals contain the truth.
+A rate of pairs that were themselves found on these people, such as look-alikes, has the variance of
+that search besides (`search_variance`). With independent pairs this is exactly Clopper and
+Pearson's interval. `scripts/studies/coverage.py` measures how often intervals contain the truth.
 
 References:
     Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
@@ -178,6 +179,18 @@ def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
     return mean, error, (max(0.0, mean - reach), min(1.0, mean + reach))
 
 
+def effective_number(sizes: Floats) -> float:
+    """Return how many parts of one size say as much as parts of these sizes, at most as many.
+
+    A rate over all of them hangs on the largest: one more event there adds more than the mean size.
+
+    References:
+        Kish, *Survey Sampling*, 1965.
+    """
+    squares = float((sizes**2).sum())
+    return float(sizes.sum()) ** 2 / squares if squares else 0.0
+
+
 class PeopleOfPairs:
     """Who is in N pairs: spreads and numbers of independent trials of figures of these pairs.
 
@@ -234,7 +247,7 @@ class PeopleOfPairs:
                 `spread_over_people`.
         """
         if not self.known:
-            squares = [float((influence[members] ** 2).sum()) for members, influence in parts]
+            squares = [math.fsum(influence[members] ** 2) for members, influence in parts]
             return Spread(sum(squares), math.inf)
         cells, sums = np.zeros(len(self._one)), np.zeros(self._count)
         for members, influence in parts:
@@ -246,21 +259,24 @@ class PeopleOfPairs:
         shared = float((cells[self._two] ** 2).sum())
         return spread_over_people(sums[there], np.zeros(int(there.sum())), shared)
 
-    def interval(self, members: Bools, events: Bools) -> Interval:
+    def interval(self, members: Bools, events: Bools, again: Sequence[Bools] = ()) -> Interval:
         """Return the interval of the share of pairs with an event.
 
         Args:
             members: bool[N], the pairs that count, at least one.
             events: bool[N], the pairs with the event.
+            again: The pairs that halves of the people say count, see `search_variance`.
         """
         count, of = int((members & events).sum()), int(members.sum())
         if not self.known:
             return clopper_pearson(count, of)
         spread = self.spread((members, (events - count / of) / of))
+        rates = [float(events[part].mean()) for part in again if part.any()]
+        spread = spread._replace(variance=spread.variance + search_variance(rates))
         return rate_interval(count / of, spread, 1 / self.trials(members))
 
     def rates_at(
-        self, members: Bools, place: Ints, thresholds: int
+        self, members: Bools, place: Ints, thresholds: int, again: Sequence[Bools] = ()
     ) -> tuple[Floats, Floats, Floats]:
         """Return the share accepted at each threshold, and both ends of its interval.
 
@@ -270,7 +286,15 @@ class PeopleOfPairs:
             members: bool[N], the pairs that count, at least one.
             place: int64[N], each pair is accepted at the first so many thresholds.
             thresholds: How many there are.
+            again: The pairs that halves of the people say count, see `search_variance`.
         """
+        searched = search_variance(
+            [
+                accepted_at(place[part], None, thresholds) / int(part.sum())
+                for part in again
+                if part.any()
+            ]
+        )
         place, cell = place[members], self._cell[members]
         of = len(place)
         rates = accepted_at(place, None, thresholds) / of
@@ -291,11 +315,36 @@ class PeopleOfPairs:
         squared = squares_at(cell, in_two, thresholds)
         shared = (squared - 2 * rates * mixed + rates**2 * (sizes**2).sum()) / of**2
         trials = self.trials(members)
-        return rates, *falling_intervals(rates, accepted, all_pairs, of, shared, trials)
+        return rates, *falling_intervals(rates, accepted, all_pairs, of, shared, trials, searched)
+
+
+def search_variance(rates: Sequence[npt.ArrayLike]) -> Any:
+    """Return what the search for the pairs of a rate adds to its variance.
+
+    Where the people themselves say which pairs count, as clusters of their photos do, other people
+    say so of other pairs. The search is done again on random halves of the people. A rate of half
+    as many people drawn out of all differs from that of all by as much as this one does from the
+    truth, so the variance of such rates over one set of pairs is that of the search.
+
+    Args:
+        rates: float64[] or [T] of each half, over the pairs that it says count; empty where the
+            pairs are given.
+
+    References:
+        Shao and Wu, "A General Theory for Jackknife Variance Estimation", Annals of Statistics 17,
+        1989: the jackknife that leaves out half.
+    """
+    return np.var(rates, axis=0, ddof=1) if len(rates) > 1 else 0.0
 
 
 def falling_intervals(
-    rates: Floats, events: Floats, all_pairs: Floats, of: float, shared: Floats, trials: int
+    rates: Floats,
+    events: Floats,
+    all_pairs: Floats,
+    of: float,
+    shared: Floats,
+    trials: float,
+    searched: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Return both ends of the intervals of rates at T rising thresholds; they do not rise.
 
@@ -305,10 +354,13 @@ def falling_intervals(
         all_pairs: float64[people], pairs of each person, likewise.
         of: Number of pairs.
         shared: float64[T], as for `spread_over_people`.
-        trials: Number of independent trials.
+        trials: Number of independent trials; a fraction where they differ in size, see
+            `effective_number`.
+        searched: float64[T], see `search_variance`.
     """
     sums = (events - rates * all_pairs[:, None]) / of
     spread = spread_over_people(sums, all_pairs / of, np.maximum(0, shared))
+    spread = spread._replace(variance=spread.variance + searched)
     return _falling(*rate_intervals(rates, spread, 1 / trials))
 
 

@@ -97,7 +97,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
             "FMR": _alone(summary.default_point.errors.fmr),
             "FNMR": _alone(summary.default_point.errors.fnmr),
             "AUC": summary.auc.value,
-            "EER": percent(summary.eer),
+            "EER": _alone(summary.eer),
             "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
             "ECE": summary.ece,
         }
@@ -197,7 +197,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         *((f"{indent}{name[0].upper()}{name[1:]}", rate) for name, rate in rates),
         (f"{label}, LFW's rule", by_other_rule(summary)),
         ("AUC", Cell(f"{area:.4f} ({low:.4f} to {high:.4f})", area)),
-        ("Equal error rate (EER)", percent(summary.eer)),
+        ("Equal error rate (EER)", summary.eer),
         *(_at_far(summary, far) for far in summary.tar_at_far),
         ("Calibration error (ECE)", summary.ece),
     ]

@@ -22,6 +22,7 @@ from facepairs.pipeline.records.manifest import (
     check_sizes,
     read_manifest,
 )
+from facepairs.support import console
 from facepairs.support.platform import cores
 
 INTERLEAVED_SHARDS = 16
@@ -83,8 +84,18 @@ class RecordStore:
                 f"{REBUILD} with the training's own settings"
             )
 
+    def check_records(self) -> None:
+        """Read all shards.
+
+        Raises:
+            BadData: A shard is damaged; the message names it.
+        """
+        if damaged := self.find_damage():
+            raise BadData(f"{damaged}: damaged; {REBUILD}")
+
     def find_damage(self) -> Path | None:
         """Read all shards; return the first with a damaged record or another number of records."""
+        progress, read = console.progress("checking the cache"), 0
         for shard in self.manifest.shards:
             path = self.folder / shard.name
             records = tf.data.TFRecordDataset(os.fsencode(path), buffer_size=READ_BYTES)
@@ -94,6 +105,8 @@ class RecordStore:
                 return path
             if int(count) != shard.pairs:
                 return path
+            read += shard.pairs
+            progress(read, self.pairs)
         return None
 
     def batches(

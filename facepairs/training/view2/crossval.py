@@ -21,6 +21,7 @@ from facepairs.bundles.measured import operating_point
 from facepairs.config import Settings, TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
@@ -258,5 +259,5 @@ def _join(parts: list[ScoreTable]) -> ScoreTable:
         np.concatenate([part.genuine for part in parts]),
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
-        np.concatenate(alike) if len(alike) == len(parts) else None,
+        LookAlikes.join(alike) if len(alike) == len(parts) else None,
     )

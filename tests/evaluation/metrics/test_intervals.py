@@ -8,7 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from facepairs.evaluation.metrics.estimates import area, balanced_accuracy, difference, tar_at_far
+from facepairs.evaluation.metrics.estimates import (
+    area,
+    balanced_accuracy,
+    difference,
+    equal_error,
+    tar_at_far,
+)
 from facepairs.evaluation.metrics.intervals import (
     PeopleOfPairs,
     Spread,
@@ -196,6 +202,7 @@ def test_estimates_contain_their_value(data, cut, far):
             area(pairs, genuine, score),
             balanced_accuracy(pairs, genuine, score >= cut),
             tar_at_far(pairs, genuine, score, far),
+            equal_error(pairs, genuine, score),
         ]
         for estimate in estimates:
             low, high = estimate.interval(pairs, genuine)
@@ -243,6 +250,30 @@ def test_a_far_threshold_adds_what_it_is_uncertain_by():
     assert low < fixed[0]
     assert high > fixed[1]
     assert high - low == pytest.approx(2 * half, rel=0.1)
+
+
+@pytest.mark.parametrize(("genuine_pairs", "spread"), [(1_000, 1.0), (200, 1.0), (1_000, 2.0)])
+def test_both_classes_share_in_the_equal_error_rate(genuine_pairs, spread):
+    random = np.random.default_rng(6)
+    genuine = np.arange(genuine_pairs + 1_000) < genuine_pairs
+    score = random.normal(size=len(genuine)) * np.where(genuine, spread, 1) + 2 * genuine
+    found = equal_error(pairs := PeopleOfPairs(None, len(genuine)), genuine, score)
+    # Normal scores: the FMR rises `spread` times as fast as the FNMR at the threshold of the EER.
+    rate, weight = found.value, spread / (1 + spread)
+    variance = weight**2 / genuine_pairs + (1 - weight) ** 2 / 1_000
+    trials = 1 / variance
+    low, high = found.interval(pairs, genuine)
+    wanted = clopper_pearson(rate * trials, round(trials))
+    assert (low, high) == pytest.approx(wanted, abs=0.12 * (wanted[1] - wanted[0]))
+
+
+def test_an_equal_error_rate_of_nothing_has_the_bound_of_the_rarer_class():
+    genuine = np.arange(110) < 10
+    for score, value, ends in ((1.0 * genuine, 0, (0, 1 - 0.025**0.1)), (-1.0 * genuine, 1, None)):
+        found = equal_error(pairs := PeopleOfPairs(None, 110), genuine, score)
+        assert found.value == value
+        wanted = ends or (0.025**0.1, 1)
+        assert found.interval(pairs, genuine) == pytest.approx(wanted)
 
 
 def test_intervals_cover_where_people_differ():

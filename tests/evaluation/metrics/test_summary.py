@@ -17,6 +17,7 @@ from facepairs.evaluation.decisions import (
     decide,
     decide_at,
 )
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.curves import (
     auc,
     best_threshold,
@@ -61,7 +62,7 @@ def test_summary_with_a_given_threshold():
     assert errors.fmr == Rate(rates.fmr, clopper_pearson(passed, 300), passed, 300)
     assert errors.fnmr == Rate(rates.fnmr, clopper_pearson(missed, 300), missed, 300)
     assert summary.auc.value == auc(genuine, score)
-    assert summary.eer == eer(genuine, score)
+    assert summary.eer.value == eer(genuine, score)
     assert (summary.genuine_pairs, summary.impostor_pairs) == (300, 300)
     assert summary.ece is None
 
@@ -104,7 +105,7 @@ def test_errors_among_look_alikes_and_at_every_point():
     hard = score + alike
     decided = decide(genuine, hard, 1.0)
     strict = decide_at(hard, OperatingPoint(3.0, "fmr-0.01"))
-    summary = summarise(genuine, hard, [decided, strict], alike)
+    summary = summarise(genuine, hard, [decided, strict], LookAlikes.of(alike))
     balanced, point = summary.operating_points
     assert (balanced.name, point.name, point.threshold) == ("balanced", "fmr-0.01", 3.0)
     found = balanced.errors.lookalike_fmr
@@ -231,7 +232,7 @@ def test_rows_with_a_given_threshold():
         "Strangers accepted (FMR)": "0.00 % (0.00 to 8.81)",
         "Genuine pairs missed (FNMR)": "25.00 % (0.63 to 80.59)",
         "AUC": "1.0000 (0.6306 to 1.0000)",
-        "Equal error rate (EER)": "0.00 %",
+        "Equal error rate (EER)": "0.00 % (0.00 to 60.24)",
         "TAR at FAR 10 %": "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted",
         "TAR at FAR 1 %": "not enough pairs: needs 300 impostor pairs, has 40",
         "TAR at FAR 0.1 %": "not enough pairs: needs 3000 impostor pairs, has 40",

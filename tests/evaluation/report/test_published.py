@@ -37,7 +37,7 @@ def test_result_files_follow_from_scores_and_thresholds(measured, method):
         "accuracy": summary.accuracy.value,
         "accuracy_standard_error": summary.accuracy.standard_error,
         "auc": summary.auc.value,
-        "eer": summary.eer,
+        "eer": summary.eer.value,
         "fmr": errors.fmr.value,
         "fnmr": errors.fnmr.value,
         "ece": summary.ece,

@@ -14,6 +14,7 @@ from PIL import Image
 from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.evaluate import Evaluation, evaluate
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.page.page import render_page, worst_pairs
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.verification.provenance import Provenance
@@ -116,7 +117,7 @@ def test_numbers_on_the_page_are_those_of_the_summary(single, several):
     shown = [accuracy["value"], errors["fmr"]["value"], errors["fnmr"]["value"]]
     assert [float(card) for card in cards] == shown
     values = {a["data-value"] for tag, a in reader.tags if tag == "td"}
-    others = (summary["ece"], summary["auc"]["value"], summary["eer"])
+    others = (summary["ece"], summary["auc"]["value"], summary["eer"]["value"])
     for value in (*shown, *others, summary["lfw_accuracy"]["value"]):
         assert str(value) in values
     text = "".join(reader.text)
@@ -193,7 +194,7 @@ def grouped(tmp_path_factory) -> tuple[Evaluation, Reader]:
     scores = replace(
         scores,
         score=scores.score + np.where(hard & ~scores.genuine, 1.0, 0.0),
-        alike=hard & ~scores.genuine,
+        alike=LookAlikes.of(hard & ~scores.genuine),
     )
     write_scores(root / "scores.csv", scores)
     names = [f"Person_{k:02},{'ab'[k // 10]}" for k in range(20)]

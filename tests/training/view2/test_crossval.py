@@ -15,6 +15,7 @@ from facepairs.bundles.loading import open_model
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.sources import ScoreSource
@@ -140,7 +141,7 @@ def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(v
         alike = (np.arange(len(table)) % 5 == 1) & ~table.genuine
         seen = msgspec.structs.replace(origin.calibration, lookalikes=True)
         origin = msgspec.structs.replace(origin, calibration=seen)
-        write_scores(scores, replace(table, alike=alike), origin)
+        write_scores(scores, replace(table, alike=LookAlikes.of(alike)), origin)
     result = crossval(view, copied).summary
     measured = measure_scores(ScoreSource("view2", str(copied), "run")).summary
     assert result.ece == measured.ece != done[0].ece
