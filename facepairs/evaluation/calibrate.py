@@ -162,7 +162,7 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     kept, measured, ece = False, fitted, fitted.calibration.ece
     if former.calibration and former.errors:  # errors that were not measured are not kept
         curve, genuine = former.calibration, scored.pairs.genuine
-        alike = scored.alike and scored.alike.pairs
+        alike = None if scored.alike is None else scored.alike.pairs
         kept = is_no_better(curve, genuine, scored.score, scored.relatives or scored.people, alike)
         if kept:
             if scored.heap and former.errors.grouping is None:  # a trained bundle has none

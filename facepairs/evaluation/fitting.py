@@ -58,7 +58,7 @@ def calibrate(
         NotEnough: The pairs do not suffice to fit a curve.
         BadData: A score is not finite, or the arrays do not fit together.
     """
-    alike = lookalike and lookalike.pairs
+    alike = None if lookalike is None else lookalike.pairs
     curve = fit_logistic(genuine, score, lookalike=alike)
     try:
         probability = cross_fitted_probability(genuine, score, lookalike=alike)

@@ -72,9 +72,9 @@ def names_row(
         collection.embeddings[heap],
     )
     enrolled = KnownFaces(collection.embeddings[known], tuple(names[known].tolist()))
-    errors = verifier.bundle.errors
+    errors = verifier.model.profile.errors
     assert errors is not None
-    groups = group_faces(part, errors, cohort=verifier.bundle.cohort, known=enrolled)
+    groups = group_faces(part, errors, cohort=verifier.model.cohort, known=enrolled)
     own, enrolled_faces = names[heap], Counter(enrolled.person)
     joined = wrong = named = misnamed = 0
     for name, members in groups.people.items():
@@ -109,7 +109,7 @@ def taken(verifier: Verifier, collection: Collection, names: Names, draw: int) -
         best = np.full(len(names), -np.inf)
         best[others] = (collection.embeddings[others] @ collection.embeddings[gallery].T).max(1)
         for promise in PROMISES:
-            threshold = identification_point(verifier.bundle, promise, size).threshold
+            threshold = identification_point(verifier.model.profile, promise, size).threshold
             row = [str(draw), f"{size:,}", f"{promise:g}"]
             for faces in (main_face, ~main_face, ~main_face & clear, ~main_face & ~clear):
                 members = faces & others

@@ -334,7 +334,7 @@ def search_variance(rates: Sequence[npt.ArrayLike]) -> Any:
         Shao and Wu, "A General Theory for Jackknife Variance Estimation", Annals of Statistics 17,
         1989: the jackknife that leaves out half.
     """
-    return np.var(rates, axis=0, ddof=1) if len(rates) > 1 else 0.0
+    return np.var(np.array(rates), axis=0, ddof=1) if len(rates) > 1 else 0.0
 
 
 def falling_intervals(
