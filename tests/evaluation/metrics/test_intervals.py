@@ -176,7 +176,7 @@ def test_one_error_never_looks_more_certain_than_none(data, more):
 
 @unhurried
 @given(
-    st.floats(0, 1),
+    st.floats(0, 1).map(lambda rate: round(rate, 9)),  # one minus it is exact enough to mirror
     st.floats(0, 0.3),
     st.floats(2, 1e6),
     st.floats(1e-6, 1),
