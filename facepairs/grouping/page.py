@@ -53,14 +53,10 @@ def render_page(
     people = sorted(groups.people.items(), key=lambda one: groups.certainty[one[1][-1]])
     limit = _limit([len(faces) for _, faces in people])
     shown = {name: faces[::-1][:limit] for name, faces in people}  # the least certain first
-    best = {name: faces[:COMPARED] for name, faces in people}
     order = np.argsort(groups.certainty, kind="stable")[:DOUBTED].tolist()
-    doubted = [face for face in order if groups.certainty[face] < SURE]
-    left = max(0, PICTURES - sum(map(len, shown.values())))
-    single = groups.single[:left]
-    compared = [face for faces in best.values() for face in faces]
-    wanted = dict.fromkeys([*compared, *single, *(f for faces in shown.values() for f in faces)])
-    found = _pictures(groups, wanted, pictures or {})
+    single = groups.single[: max(0, PICTURES - sum(map(len, shown.values())))]
+    wanted = [number for name, faces in people for number in (*faces[:COMPARED], *shown[name])]
+    found = _pictures(groups, dict.fromkeys([*wanted, *single]), pictures or {})
 
     def face(number: int) -> dict[str, Any]:
         """Return the page's entry for a face."""
@@ -72,27 +68,20 @@ def render_page(
             "picture": found[number],
             "person": groups.person[number],
             "path": str(out.absolute() / files[number]) if files[number] else "",
-            "certainty": float(groups.certainty[number]),
         }
-
-    def folder(name: str) -> dict[str, Any]:
-        """Return the page's entry for a person beside another one."""
-        faces = [face(number) for number in best[name]]
-        return {"name": name, "path": str(out.absolute() / name), "faces": faces}
 
     return render_template(
         Path(__file__).parent,
         TEMPLATE,
         SCRIPT,
         groups=groups,
+        out=out.absolute(),
         summary=_summary(groups),
-        people=[
-            folder(name) | {"count": len(faces), "faces": [face(f) for f in shown[name]]}
-            for name, faces in people
-        ],
-        similar=[(folder(pair.one), folder(pair.other)) for pair in groups.similar],
-        doubted=[(face(number), folder(groups.person[number])) for number in doubted],
-        single=[face(number) for number in single],
+        shown=shown,
+        doubted=[number for number in order if groups.certainty[number] < SURE],
+        single=single,
+        compared=COMPARED,
+        face=face,
     )
 
 

@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path, PurePosixPath
 
@@ -48,48 +47,31 @@ def write_people_folder(
         BadImage: A photo was changed meanwhile.
     """
     before = before or PeopleFolder()
-    plan = _plan(groups, out, before)
+    rows, links = _plan(groups, out, before)
+    cuts = [number for number, row in enumerate(rows) if row.file and not row.file_sha256]
     root = groups.collection.root
     with atomic_folder(out) as folder:
-        for file in (*plan.links, *(plan.rows[number].file for number in plan.cuts)):
+        for file in (*links, *(rows[number].file for number in cuts)):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        for file, source in plan.links.items():
+        for file, source in links.items():
             _link(source, folder / file, copy and source.is_relative_to(root))
 
-        def cut(number: int) -> bytes:
+        def cut(number: int) -> str:
             face = groups.faces[number]
             content = cut_out(root / face.photo, face.box)
-            (folder / plan.rows[number].file).write_bytes(content)
-            return content
+            (folder / rows[number].file).write_bytes(content)
+            return hashlib.sha256(content).hexdigest()
 
-        progress, contents = console.progress("cutting out faces"), thread_map(cut, plan.cuts)
-        for done, (number, content) in enumerate(zip(plan.cuts, contents, strict=True), 1):
-            sha256 = hashlib.sha256(content).hexdigest()
-            plan.rows[number] = plan.rows[number]._replace(file_sha256=sha256)
-            progress(done, len(plan.cuts))
-        write_list(folder / FACES, [*plan.rows, *plan.others])
-        files = [row.file for row in plan.rows]
+        progress, digests = console.progress("cutting out faces"), thread_map(cut, cuts)
+        for done, (number, sha256) in enumerate(zip(cuts, digests, strict=True), 1):
+            rows[number] = rows[number]._replace(file_sha256=sha256)
+            progress(done, len(cuts))
+        write_list(folder / FACES, rows)
+        files = [row.file for row in rows[: len(groups.faces)]]
         page = render_page(groups, out, files, pictures_of(out / PAGE))
         (folder / PAGE).write_text(page, encoding="utf-8", errors="backslashreplace")
         if folder_state(out) != before.state:
             raise BadData(f"{out}: was changed while photos were grouped; group again")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What is written.
-
-    Attributes:
-        rows: The row of each face.
-        others: Further rows: photos without a face, and names that are not given again.
-        links: Files, and the photo or earlier file that each is a link to.
-        cuts: Faces to cut out of their photos.
-    """
-
-    rows: list[FaceRow] = field(default_factory=list)
-    others: list[FaceRow] = field(default_factory=list)
-    links: dict[str, Path] = field(default_factory=dict)
-    cuts: list[int] = field(default_factory=list)
 
 
 class _FreeNames:
@@ -107,13 +89,16 @@ class _FreeNames:
         return str(free)
 
 
-def _plan(groups: Groups, out: Path, before: PeopleFolder) -> _Plan:
-    """Return the files to write; earlier files stay, except those that were put apart."""
-    plan = _Plan()
-    kept = _kept_files(groups, before)
-    plan.links.update({new: out / old for old, new in kept.items()})
-    free_name = _FreeNames(PurePosixPath(file).name for file in plan.links)  # so files can be moved
-    uncertain = frozenset(groups.uncertain)
+def _plan(groups: Groups, out: Path, before: PeopleFolder) -> tuple[list[FaceRow], dict[str, Path]]:
+    """Return the rows of the list, and by file the photo or earlier file that it links to.
+
+    Earlier files stay, except those that were put apart. Rows of faces come first; a face whose row
+    has a file without its SHA-256 is still to be cut out.
+    """
+    root, kept = groups.collection.root, _kept_files(groups, before)
+    links = {new: out / old for old, new in kept.items()}
+    free_name = _FreeNames(PurePosixPath(file).name for file in links)  # so files can be moved
+    uncertain, rows = frozenset(groups.uncertain), []
     for number, (face, name) in enumerate(zip(groups.faces, groups.person, strict=True)):
         row, old = _row(groups, number), before.place.get(number, "")
         folder = name or (UNCERTAIN if number in uncertain else ONE_PHOTO)
@@ -124,30 +109,26 @@ def _plan(groups: Groups, out: Path, before: PeopleFolder) -> _Plan:
             pass  # without a file
         elif face.number == 1:
             row = row._replace(file=f"{folder}/{free_name(photo.name)}", file_sha256=face.sha256)
-            plan.links[row.file] = groups.collection.root / face.photo
+            links[row.file] = root / face.photo
         else:
             cut = free_name(f"{photo.stem}_face{face.number}.jpg")
             row = row._replace(file=f"{folder}/{cut}")
             if old and before.digests[old] != face.sha256:  # it was cut out before
                 row = row._replace(file_sha256=before.digests[old])
-                plan.links[row.file] = out / old
-            else:
-                plan.cuts.append(number)
-        plan.rows.append(row)
+                links[row.file] = out / old
+        rows.append(row)
     for name, problem in groups.collection.problems.items():
         row = FaceRow(printable(name), groups.collection.photos[name], note=problem)
         if problem == NO_FACE and row.sha256 not in before.dropped:
             file = f"{WITHOUT_FACE}/{free_name(PurePosixPath(row.photo).name)}"
-            plan.links[file] = groups.collection.root / name
             row = row._replace(file=file, file_sha256=row.sha256)
-        plan.others.append(row)
+            links[file] = root / name
+        rows.append(row)
     for name, first in groups.collection.copies.items():
         note, sha256 = f"copy of {printable(first)}", groups.collection.photos[first]
-        plan.others.append(FaceRow(printable(name), sha256, note=note))
-    plan.others.extend(before.gone)
+        rows.append(FaceRow(printable(name), sha256, note=note))
     retired = sorted(before.names.difference(groups.person))
-    plan.others.extend(FaceRow(person=name, note=NO_LONGER) for name in retired)
-    return plan
+    return [*rows, *before.gone, *(FaceRow(person=name, note=NO_LONGER) for name in retired)], links
 
 
 def _kept_files(groups: Groups, before: PeopleFolder) -> dict[str, str]:
