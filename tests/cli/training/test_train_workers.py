@@ -107,7 +107,7 @@ def resume_until_next_epoch(words, out, count):
     started[-1].send_signal(signal.SIGTERM)  # stopping one worker stops all
     for code, _, errors in workers.finish(started):
         assert code == 130
-        assert f"resuming after epoch {last} of" in errors
+        assert f"resuming after epoch {last}\n" in errors
     assert epochs_of(out) > last
 
 
