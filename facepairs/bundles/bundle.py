@@ -35,7 +35,7 @@ from facepairs.bundles.manifest import (
 )
 from facepairs.bundles.measured import (
     MEASURED,
-    Measured,
+    ErrorProfile,
     parse_measured,
 )
 from facepairs.errors import BadBundle
@@ -166,10 +166,10 @@ class Bundle:
         return parse_identities(data, path, "export the bundle again")
 
     @cached_property
-    def profile(self) -> Measured:
+    def profile(self) -> ErrorProfile:
         """Calibration, thresholds and errors; empty before it is calibrated. Raises BadBundle."""
         if MEASURED not in self.manifest.files:
-            return Measured()
+            return ErrorProfile()
         return parse_measured(self.read(MEASURED), self.folder / MEASURED)
 
 

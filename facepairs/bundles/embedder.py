@@ -45,7 +45,7 @@ from msgspec import Meta
 
 from facepairs.bundles.identities import NOBODY, Identities, parse_identities
 from facepairs.bundles.manifest import check_file_name, read_regular_file
-from facepairs.bundles.measured import Measured, parse_measured
+from facepairs.bundles.measured import ErrorProfile, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 from facepairs.support.validation import parse_toml, validate
@@ -133,7 +133,7 @@ class Embedder:
     raw: dict[str, Any]
     framing: CropSpec
     scaling: Scaling | None
-    profile: Measured
+    profile: ErrorProfile
     identities: Identities
 
     @classmethod
@@ -153,7 +153,7 @@ class Embedder:
             raw = read_toml(path)
             toml = validate(raw, EmbedderToml, error=BadBundle)
             check_file_name(toml.file)
-            people, profile = NOBODY, Measured()
+            people, profile = NOBODY, ErrorProfile()
             if toml.measured_file is not None:
                 check_file_name(toml.measured_file)
                 file = path.parent / toml.measured_file

@@ -107,7 +107,7 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         return probability
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Probability, thresholds and errors of a verifier.
 
     Attributes:
@@ -115,7 +115,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             nothing was measured: all the rest is empty, too.
         thresholds: Thresholds by the false match rate that they promise, without their errors,
             which are in `errors`.
-        promise: The target FMR that decides by default; None for the balanced threshold.
+        default_fmr: The target FMR that decides by default; None for the balanced threshold.
         errors: The errors at every threshold; None where they were not measured.
         own_errors: The same on the people whom `calibrate` was given last, where it kept what was
             there; None where `errors` are theirs, or nobody was given.
@@ -125,7 +125,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
     calibration: Calibration | None = None
     thresholds: tuple[OperatingPoint, ...] = ()
-    promise: Share | None = None
+    default_fmr: Share | None = msgspec.field(name="promise", default=None)
     errors: ErrorTable | None = None
     own_errors: ErrorTable | None = None
     people: frozenset[str] = frozenset()
@@ -146,17 +146,17 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return {name: fields[name] for name in ("calibration", "thresholds", "promise")}
 
 
-def parse_measured(data: bytes, path: Path) -> Measured:
+def parse_measured(data: bytes, path: Path) -> ErrorProfile:
     """Parse the content of `measured.json`; raise BadBundle if it is damaged."""
     values = parse_json_object(data, path)
-    profile = validate(values, Measured, str(path), BadBundle, "calibrate again")
+    profile = validate(values, ErrorProfile, str(path), BadBundle, "calibrate again")
     if profile.calibration is None:
         raise BadBundle(f"{path}: calibration is missing; calibrate again")
     return profile
 
 
 def operating_point(
-    profile: Measured,
+    profile: ErrorProfile,
     threshold: float | None = None,
     max_fmr: float | None = None,
     balanced: bool = False,
@@ -179,12 +179,12 @@ def operating_point(
         if not math.isfinite(threshold):
             raise BadConfig(f"the threshold is {threshold}; use a finite score", "threshold")
         return _measured(profile, OperatingPoint(float(threshold), GIVEN))
-    promise = profile.promise if max_fmr is None and not balanced else max_fmr
-    if promise is None:
+    target = profile.default_fmr if max_fmr is None and not balanced else max_fmr
+    if target is None:
         return _measured(profile, OperatingPoint(profile.threshold, BALANCED))
     for point in profile.thresholds:
         rate = point.max_fmr
-        if rate is not None and math.isclose(rate, promise, rel_tol=1e-9):
+        if rate is not None and math.isclose(rate, target, rel_tol=1e-9):
             if point.threshold is None:
                 raise BadConfig(
                     f"this model cannot promise FMR {rate:g} "
@@ -193,11 +193,11 @@ def operating_point(
                 )
             return _measured(profile, point)
     raise BadConfig(
-        f"this model has no threshold for FMR {promise:g}; {_supported_rates(profile)}", "max_fmr"
+        f"this model has no threshold for FMR {target:g}; {_supported_rates(profile)}", "max_fmr"
     )
 
 
-def gallery_point(profile: Measured, point: OperatingPoint, photos: int) -> OperatingPoint:
+def gallery_point(profile: ErrorProfile, point: OperatingPoint, photos: int) -> OperatingPoint:
     """Return a threshold for searching a gallery: at most one false match expected in it.
 
     It is never below that of `point`. Where the measured pairs are too few for a gallery of this
@@ -216,7 +216,7 @@ def gallery_point(profile: Measured, point: OperatingPoint, photos: int) -> Oper
     return _measured(profile, OperatingPoint(threshold, GALLERY))
 
 
-def identification_point(profile: Measured, max_fpir: float, photos: int) -> OperatingPoint:
+def identification_point(profile: ErrorProfile, max_fpir: float, photos: int) -> OperatingPoint:
     """Return a threshold at which few strangers are misidentified in a gallery.
 
     A stranger is compared with every photo, so the share of strangers who match any of them is at
@@ -254,7 +254,7 @@ def identification_point(profile: Measured, max_fpir: float, photos: int) -> Ope
     return _measured(profile, OperatingPoint(table.threshold_for(fmr), GALLERY))
 
 
-def _measured(profile: Measured, point: OperatingPoint) -> OperatingPoint:
+def _measured(profile: ErrorProfile, point: OperatingPoint) -> OperatingPoint:
     """Return a point with the errors that the model has there."""
     if point.threshold is None or profile.errors is None:
         return point
@@ -263,6 +263,6 @@ def _measured(profile: Measured, point: OperatingPoint) -> OperatingPoint:
     return msgspec.structs.replace(point, errors=errors, own_errors=own_errors)
 
 
-def _supported_rates(profile: Measured) -> str:
+def _supported_rates(profile: ErrorProfile) -> str:
     rates = [f"{point.max_fmr:g}" for point in profile.thresholds if point.threshold is not None]
     return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

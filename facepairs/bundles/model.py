@@ -15,7 +15,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.embedder import Colours, Embedder, Layout, Scaling
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import Alignment, Kind
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import ErrorProfile
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 
@@ -102,7 +102,7 @@ class Model:
     network: Network
     framing: CropSpec
     alignment: Alignment
-    profile: Measured
+    profile: ErrorProfile
     origin: Origin
     cohort: npt.NDArray[np.float32] | None = field(default=None, repr=False)
     files: Bundle | Embedder = field(repr=False)

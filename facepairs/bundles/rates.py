@@ -145,7 +145,8 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         fmr: T rates with their intervals, among all impostor pairs.
         lookalike_fmr: The same among those that look alike; None where these are not known.
         fnmr: The same among genuine pairs.
-        small_faces: Tables of pairs of small faces, the smallest first.
+        small_faces: Tables of pairs of small faces, the smallest first; only the included model has
+            these and the next.
         turned_faces: Tables of pairs with a face turned sideways, the most turned first.
         grouping: What was measured of groups of faces; None where it was not.
 

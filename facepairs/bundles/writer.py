@@ -27,7 +27,7 @@ from facepairs.bundles.manifest import (
     manifest_digest,
     parse_manifest,
 )
-from facepairs.bundles.measured import MEASURED, Measured, parse_measured
+from facepairs.bundles.measured import MEASURED, ErrorProfile, parse_measured
 from facepairs.bundles.model import Model
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
@@ -41,7 +41,7 @@ def write_bundle(
     manifest: Mapping[str, Any],
     files: Mapping[str, bytes],
     identities: Identities | None = None,
-    profile: Measured | None = None,
+    profile: ErrorProfile | None = None,
 ) -> Bundle:
     """Write a bundle whole or not at all, and open it; a bundle at `out` is replaced.
 
@@ -66,7 +66,7 @@ def write_bundle(
     try:
         fields = parse_manifest(_complete(manifest, contents))
         found = contents.get(MEASURED)
-        figures = parse_measured(found, Path(MEASURED)) if found else Measured()
+        figures = parse_measured(found, Path(MEASURED)) if found else ErrorProfile()
         contents[CARD] = model_card(fields, figures).encode()
         values = _complete(manifest, contents)
     except (ValueError, TypeError, BadBundle) as error:
@@ -84,7 +84,7 @@ def rewrite_bundle(
     out: Path,
     changes: Mapping[str, Any],
     identities: Identities | None = None,
-    profile: Measured | None = None,
+    profile: ErrorProfile | None = None,
     more_files: Mapping[str, bytes] | None = None,
 ) -> Bundle:
     """Write a copy of a bundle with some fields of its manifest changed and a new model card.
@@ -107,7 +107,7 @@ def rewrite_bundle(
     return write_bundle(out, values, {**files, **(more_files or {})}, identities, profile)
 
 
-def write_calibrated(model: Model, out: Path, profile: Measured, names: list[str]) -> Model:
+def write_calibrated(model: Model, out: Path, profile: ErrorProfile, names: list[str]) -> Model:
     """Write a model with another profile, whole or not at all, and open it.
 
     Args:
@@ -135,7 +135,7 @@ def write_calibrated(model: Model, out: Path, profile: Measured, names: list[str
     return open_model(out)
 
 
-def _write_embedder(embedder: Embedder, out: Path, network: bytes, profile: Measured) -> None:
+def _write_embedder(embedder: Embedder, out: Path, network: bytes, profile: ErrorProfile) -> None:
     """Write a folder with an embedder's files, its TOML and `measured.json`."""
     import tomli_w
 
@@ -151,7 +151,7 @@ def _write_embedder(embedder: Embedder, out: Path, network: bytes, profile: Meas
         (folder / MEASURED).write_bytes(profile.to_bytes())
 
 
-def model_card(manifest: Manifest, profile: Measured) -> str:
+def model_card(manifest: Manifest, profile: ErrorProfile) -> str:
     """Return the model card as Markdown; what is not known is left out.
 
     References:

@@ -6,7 +6,7 @@ from facepairs.cli.shared.options import Json, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
 
 if TYPE_CHECKING:
-    from facepairs.bundles.measured import Measured
+    from facepairs.bundles.measured import ErrorProfile
     from facepairs.bundles.model import Model
 
 PHOTOS = {
@@ -51,7 +51,7 @@ def _rows(model: "Model", has_checksums: bool) -> list[tuple[str, str]]:
     return [*rows, ("files", checked)]
 
 
-def _point_rows(profile: "Measured") -> list[tuple[str, str]]:
+def _point_rows(profile: "ErrorProfile") -> list[tuple[str, str]]:
     """Return the thresholds with their errors: first the default, then the others, rising."""
     from facepairs.bundles.measured import operating_point
 

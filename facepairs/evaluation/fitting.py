@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import Calibration, Measured
+from facepairs.bundles.measured import Calibration, ErrorProfile
 from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
@@ -23,10 +23,10 @@ QUANTILES = 48  # of either kind of pair; rates between two thresholds are round
 EXTREMES = 64  # thresholds among the highest impostor scores, denser towards the highest
 DIGITS = 8
 MIN_GAP = 1e-5  # between the classes' mean scores, in standard deviations; less is only rounding
-PROMISES = (0.01, 0.1)
-"""Target FMRs that a bundle may promise by default, the first that is possible. On LFW, .01 among
-look-alikes accepts 1 of 550 strangers at random and misses 3 % of the genuine pairs of the included
-model, and 22 % of those of `fisher`, of which .001 would miss most."""
+DEFAULT_FMRS = (0.01, 0.1)
+"""Target FMRs for a bundle's default threshold; the first that is possible decides. On LFW, .01
+among look-alikes accepts 1 of 550 strangers at random and misses 3 % of the genuine pairs of the
+included model, and 22 % of those of `fisher`, of which .001 would miss most."""
 MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 
 
@@ -38,7 +38,7 @@ def calibrate(
     people: PairPeople | None = None,
     families: PairPeople | None = None,
     measured_on: str = "held-out people",
-) -> Measured:
+) -> ErrorProfile:
     """Fit a bundle's probability, choose its thresholds and measure their errors.
 
     The balanced threshold is where the probability is one half. Where it is known which strangers
@@ -77,10 +77,10 @@ def calibrate(
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
-    return Measured(
+    return ErrorProfile(
         calibration=Calibration(curve.scale, curve.offset, lookalike is not None, ece),
         thresholds=tuple(rows),
-        promise=default_promise(rows, curve.threshold, errors),
+        default_fmr=choose_default_fmr(rows, curve.threshold, errors),
         errors=errors,
     )
 
@@ -188,21 +188,21 @@ def rate_rows(rates: Floats, low: Floats, high: Floats) -> tuple[Row, ...]:
     return tuple((rate, begin, end) for rate, begin, end in columns.tolist())
 
 
-def default_promise(
+def choose_default_fmr(
     rows: Sequence[OperatingPoint], balanced: float, errors: ErrorTable
 ) -> float | None:
     """Return the target FMR that decides by default, or None for the balanced threshold.
 
-    The first of `PROMISES` that the pairs support, that is stricter than the balanced threshold,
-    and that still accepts most genuine pairs.
+    The first of `DEFAULT_FMRS` that the pairs support, whose threshold is above the balanced one
+    and still accepts most genuine pairs.
     """
     thresholds = {row.max_fmr: row.threshold for row in rows}
-    for promise in PROMISES:
-        threshold = thresholds.get(promise)
+    for target in DEFAULT_FMRS:
+        threshold = thresholds.get(target)
         if threshold is not None and threshold >= balanced:
             missed = errors.at(threshold).fnmr
             if missed is not None and missed.value <= MOST_MISSED:
-                return promise
+                return target
     return None
 
 

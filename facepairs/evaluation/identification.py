@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import Measured, identification_point
+from facepairs.bundles.measured import ErrorProfile, identification_point
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Rate
 from facepairs.bundles.scorer import ScoreArray
@@ -191,7 +191,7 @@ def split_people(person: Ints) -> Split:
 
 
 def identification_figures(
-    profile: Measured,
+    profile: ErrorProfile,
     embeddings: ScoreArray,
     person: Ints,
     split: Split,
@@ -318,7 +318,7 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
     return IdentificationPoint(max_fpir=fpir, set_by=OWN, threshold=threshold)
 
 
-def _at_promise(profile: Measured, fpir: float, enrolled: int) -> IdentificationPoint:
+def _at_promise(profile: ErrorProfile, fpir: float, enrolled: int) -> IdentificationPoint:
     """Return the threshold of `gallery identify`, or why the model supports none."""
     threshold, reason = None, "the model brings no measured errors"
     if profile.errors:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import ErrorProfile
 from facepairs.bundles.model import Model
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import FaceIndex
@@ -80,7 +80,7 @@ class ScoredPairs:
         left, right = ([names[i] for i in side.tolist()] for side in (pairs.left, pairs.right))
         return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.alike)
 
-    def calibrate(self, measured_on: str) -> Measured:
+    def calibrate(self, measured_on: str) -> ErrorProfile:
         """Fit a verifier's probability and thresholds to them; see `fitting.calibrate`."""
         return calibrate(
             self.pairs.genuine,

@@ -14,7 +14,7 @@ from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.manifest import StartingBundle
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import ErrorProfile
 from facepairs.bundles.model import Model
 from facepairs.bundles.writer import write_bundle
 from facepairs.evaluation.pair_scores import add_impostors_for, refuse_unusable, score_pairs
@@ -86,7 +86,7 @@ def write_trained_bundle(
     return write_bundle(progress.run / BUNDLE, manifest, files, _identities(data), fitted)
 
 
-def _calibrate(model: Model, data: TrainingData) -> Measured:
+def _calibrate(model: Model, data: TrainingData) -> ErrorProfile:
     """Fit calibration and thresholds to pairs of people who are not trained on."""
     index = data.index
     pairs = add_impostors_for([model], index, data.calibration_pairs())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from facepairs.bundles.measured import EQUAL_PRIORS, Measured, describe_prior
+from facepairs.bundles.measured import EQUAL_PRIORS, ErrorProfile, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
@@ -40,7 +40,7 @@ class Verdict:
     @classmethod
     def of(
         cls,
-        profile: Measured,
+        profile: ErrorProfile,
         score: float,
         point: OperatingPoint,
         prior: float = EQUAL_PRIORS,

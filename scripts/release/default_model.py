@@ -31,7 +31,7 @@ from PIL import Image
 from facepairs.bundles.bundle import COHORT, FOLDER, MODEL, NETWORK, Bundle, npy_bytes
 from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.loading import load_bundle
-from facepairs.bundles.measured import Calibration, Measured
+from facepairs.bundles.measured import Calibration, ErrorProfile
 from facepairs.bundles.rates import ErrorTable, SmallFaces, TurnedFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error
@@ -43,8 +43,8 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadData, BadImage, FacepairsError
 from facepairs.evaluation.fitting import (
+    choose_default_fmr,
     cross_fitted_probability,
-    default_promise,
     fit_logistic,
 )
 from facepairs.evaluation.grouping import measure_grouping
@@ -276,14 +276,16 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
     errors: ErrorTable = msgspec.structs.replace(
         table, small_faces=small, turned_faces=turned, grouping=grouping
     )
-    promise = default_promise(rows, balanced, errors)
-    decided = next(row.threshold for row in rows if row.max_fmr == promise)
+    default_fmr = choose_default_fmr(rows, balanced, errors)
+    decided = next(row.threshold for row in rows if row.max_fmr == default_fmr)
     assert decided is not None
     manifest |= {
         "view2": quote(view2),
         "failures": WEAK + describe_clusters(pairs.cluster_rates(decided)),
     }
-    measured = Measured(calibration=curve, thresholds=tuple(rows), promise=promise, errors=errors)
+    measured = ErrorProfile(
+        calibration=curve, thresholds=tuple(rows), default_fmr=default_fmr, errors=errors
+    )
     return write_bundle(out, manifest, files, Identities.of((), index.people), measured)
 
 

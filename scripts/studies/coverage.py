@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import Calibration, Measured
+from facepairs.bundles.measured import Calibration, ErrorProfile
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
@@ -414,7 +414,7 @@ def _note_folds(out: Outcomes, pairs: Pairs, person: Ints, score: Floats) -> Non
             out.note("balanced accuracy over ten folds, noisier", interval, float(right), events)
 
 
-def model_at(threshold: float, fmr: float = 1e-9) -> Measured:
+def model_at(threshold: float, fmr: float = 1e-9) -> ErrorProfile:
     """Return what was measured of a model that keeps to a low FMR from a threshold on."""
     rows = ((1.0, 1.0, 1.0), (fmr, fmr, fmr))
     errors = ErrorTable(
@@ -428,7 +428,7 @@ def model_at(threshold: float, fmr: float = 1e-9) -> Measured:
         lookalike_fmr=None,
         fnmr=rows,
     )
-    return Measured(calibration=Calibration(1.0, 0.0, False, None), errors=errors)
+    return ErrorProfile(calibration=Calibration(1.0, 0.0, False, None), errors=errors)
 
 
 def study_identification(random: np.random.Generator, people: int) -> Outcomes:

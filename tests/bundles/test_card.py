@@ -62,7 +62,7 @@ def test_the_errors_of_each_threshold_are_those_of_the_table():
     rows = (OperatingPoint(0.75, max_fmr=0.01, among=among), refused)
     curve = Calibration(20.0, -10.0)
     card = card_of(
-        measured_of(errors=error_table(), calibration=curve, thresholds=rows, promise=0.01)
+        measured_of(errors=error_table(), calibration=curve, thresholds=rows, default_fmr=0.01)
     )
     assert card[card.index("| operating point") :].splitlines()[:6] == [
         "| operating point | threshold | FMR [95 % interval] | FMR among look-alikes | FNMR |",

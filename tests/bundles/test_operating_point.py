@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.measured import (
     Calibration,
-    Measured,
+    ErrorProfile,
     gallery_point,
     operating_point,
 )
@@ -43,11 +43,14 @@ TABLE = ErrorTable(
 )
 
 
-def profile_of(*rows, errors=None, promise=None):
+def profile_of(*rows, errors=None, default_fmr=None):
     """A profile whose balanced threshold is .5."""
     thresholds = tuple(msgspec.convert(row, OperatingPoint) for row in rows)
-    return Measured(
-        calibration=Calibration(1.0, -0.5), thresholds=thresholds, errors=errors, promise=promise
+    return ErrorProfile(
+        calibration=Calibration(1.0, -0.5),
+        thresholds=thresholds,
+        errors=errors,
+        default_fmr=default_fmr,
     )
 
 
@@ -60,7 +63,7 @@ def test_without_a_promise_the_balanced_threshold_decides():
 
 
 def test_a_promise_decides_unless_something_else_is_asked_for():
-    profile = profile_of(FULL, errors=TABLE, promise=0.01)
+    profile = profile_of(FULL, errors=TABLE, default_fmr=0.01)
     assert (operating_point(profile).threshold, operating_point(profile).name) == (0.25, "fmr-0.01")
     assert operating_point(profile, balanced=True).threshold == 0.5
     assert operating_point(profile, threshold=0.7).name == "threshold"

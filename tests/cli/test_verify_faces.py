@@ -27,7 +27,7 @@ def bundle(tmp_path_factory):
         "embedding",
         alignment="landmarks-5",
         thresholds=(OperatingPoint(0.99, max_fmr=0.01),),
-        promise=0.01,
+        default_fmr=0.01,
     ).folder
 
 

@@ -263,7 +263,7 @@ def test_the_former_point_is_the_one_of_the_same_name(bundle, faces, tmp_path):
     few = some_of(faces, tmp_path / "few", people=8)
     name = calibrate(bundle.folder, few, tmp_path / "few-people").operating_point.name
     other = 0.1 if name == "balanced" else None
-    profile = msgspec.structs.replace(bundle.profile, promise=other)
+    profile = msgspec.structs.replace(bundle.profile, default_fmr=other)
     former = rewrite_bundle(bundle, tmp_path / "former", {}, profile=profile)
     assert operating_point(former.profile).name != name
     result = calibrate(former.folder, few, tmp_path / "again")

@@ -8,7 +8,7 @@ import pytest
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
-from facepairs.bundles.measured import Measured
+from facepairs.bundles.measured import ErrorProfile
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import NotEnough
 from facepairs.evaluation.identification import (
@@ -19,7 +19,7 @@ from facepairs.evaluation.identification import (
 )
 from facepairs.evaluation.metrics.arrays import Ints
 
-PROFILE = Measured(errors=error_table())  # FMR .4 at 0, .01 at .5, 0 at 1
+PROFILE = ErrorProfile(errors=error_table())  # FMR .4 at 0, .01 at .5, 0 at 1
 
 
 def people(counts: list[int]) -> Ints:
@@ -112,7 +112,7 @@ def test_what_the_data_do_not_support_has_a_reason() -> None:
     assert reasons[3] == ""
     assert figures.cmc[1].value == 1
     assert figures.cmc[1].interval == pytest.approx((0.692, 1), abs=1e-3)  # of ten people
-    figures = identification_figures(Measured(), embed(person, 0.1), person, split, dot)
+    figures = identification_figures(ErrorProfile(), embed(person, 0.1), person, split, dot)
     for point in figures.points[2:]:
         assert (point.threshold, point.fpir, point.dir) == (None, None, None)
         assert point.reason == "the model brings no measured errors"

@@ -123,12 +123,12 @@ def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     alike = (left // 50 == right // 50) & ~genuine
     people = left, right
     fitted = calibrate(genuine, score, lookalike=LookAlikes.of(alike), people=people)
-    promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.promise)
+    promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.default_fmr)
     assert promised.threshold > fitted.threshold
     assert fitted.errors.at(promised.threshold).fnmr.value <= 0.5
     assert fitted.errors.at(promised.threshold).lookalike_fmr.value <= promised.max_fmr
     hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
-    assert calibrate(genuine, hopeless, lookalike=LookAlikes.of(alike)).promise is None
+    assert calibrate(genuine, hopeless, lookalike=LookAlikes.of(alike)).default_fmr is None
 
 
 def test_rates_among_look_alikes_know_that_others_would_be_found_among_other_people():

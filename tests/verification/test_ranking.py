@@ -71,7 +71,7 @@ def test_the_given_threshold_decides(verifier, folder):
 
 
 def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
-    known = AMONG_LOOKALIKES | {"promise": None, "calibration": Calibration(20.0, 0.0)}
+    known = AMONG_LOOKALIKES | {"default_fmr": None, "calibration": Calibration(20.0, 0.0)}
     verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
     ranking = rank_folder(verifier, folder / "a.png", folder)
     assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos

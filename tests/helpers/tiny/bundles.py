@@ -7,7 +7,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.measured import Calibration, Measured
+from facepairs.bundles.measured import Calibration, ErrorProfile
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Row
 from facepairs.bundles.writer import write_bundle
 
@@ -99,13 +99,13 @@ def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def measured_of(**changes: Any) -> Measured:
+def measured_of(**changes: Any) -> ErrorProfile:
     """Return what is measured of a tiny bundle; without `errors`, these are not known."""
     fields = {
         "calibration": Calibration(20.0, 2.0, ece=0.01),
         "thresholds": (OperatingPoint(-0.1, max_fmr=0.1),),
     }
-    return Measured(**fields | changes)
+    return ErrorProfile(**fields | changes)
 
 
 def _rates(*rates: float) -> tuple[Row, ...]:
@@ -130,7 +130,7 @@ def error_table() -> ErrorTable:
 AMONG_LOOKALIKES: dict[str, Any] = {
     "kind": "embedding",
     "errors": error_table(),
-    "promise": 0.01,
+    "default_fmr": 0.01,
     "calibration": Calibration(20.0, -10.0),
     "thresholds": (OperatingPoint(0.75, max_fmr=0.01, among="look-alikes"),),
 }
@@ -144,7 +144,7 @@ def tiny_bundle(
     **changes: Any,
 ) -> Bundle:
     """Write a bundle of a tiny network; `changes` are to the manifest and to `measured_of`."""
-    own = {name: changes.pop(name) for name in Measured.__struct_fields__ if name in changes}
+    own = {name: changes.pop(name) for name in ErrorProfile.__struct_fields__ if name in changes}
     identities = Identities.of(["Ann", "Bé"], ["Cyd"])
     default = pair_network() if kind == "pair" else embedding_network()
     files = {
