@@ -57,6 +57,7 @@ class TrainConfig:
     test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
     validation_share: Annotated[float, Meta(ge=0, le=0.5)] = 0.04
     skip_bad: bool = False
+    tensorboard_images: bool = True
     mixed_precision: bool = False
 
     def __post_init__(self) -> None:

@@ -232,7 +232,9 @@ def fit_epochs(
     shown: list[keras.callbacks.Callback] = []
     if workers.is_chief:
         in_order = workers.replicas == 1
-        shown = [EpochBoard(str(board), write_graph=False), PairPictures(board, data, in_order)]
+        shown = [EpochBoard(str(board), write_graph=False)]
+        if config.tensorboard_images:
+            shown.append(PairPictures(board, data, in_order))
     network.fit(
         data.training_dataset(source, progress.epochs_done, workers, waited_s),
         validation_data=validation,

@@ -25,13 +25,17 @@ def test_a_sheet_has_the_pairs_side_by_side_under_their_labels():
 
 @pytest.mark.usefixtures("few_validation_pairs")
 @pytest.mark.parametrize("model", ["siamese", pytest.param("fisher", marks=pytest.mark.slow)])
-def test_each_epoch_has_its_pictures(faces, tmp_path, model):
-    config = TrainConfig(
+def test_each_epoch_has_its_pictures_unless_they_are_turned_off(faces, tmp_path, model):
+    given = TrainConfig(
         model=model, align="none", epochs=2, batch_size=8, pairs_per_epoch=16,
         calibration_share=0.25,
-    ).resolve()  # fmt: skip
-    fit_people(*prepare(faces, config), config, tmp_path / "run")
+    )  # fmt: skip
+    people = prepare(faces, given.resolve())
+    fit_people(*people, given.resolve(), tmp_path / "run")
     events = EventAccumulator(str(tmp_path / "run/tensorboard/pictures")).Reload()
     assert set(events.Tags()["tensors"]) == TAGS
     for tag in TAGS:
         assert [event.step for event in events.Tensors(tag)] == [1, 2]
+    off = given.replace(tensorboard_images=False, epochs=1).resolve()
+    fit_people(*people, off, tmp_path / "off")
+    assert not (tmp_path / "off/tensorboard/pictures").exists()
