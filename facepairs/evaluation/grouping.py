@@ -32,7 +32,7 @@ from facepairs.support.words import printable
 TINY = 1e-12  # below it, sums are rounding
 CUTS = 120  # heights at which grouping is measured
 # People of more faces are hardly taken for each other: the means of theirs are precise.
-MOST_FACES = 10
+MOST_FACES = 40  # as many as people have in `scripts/studies/coverage.py`
 LARGEST_FMR = 0.01  # of two photos: too large already to group faces
 
 
