@@ -50,7 +50,7 @@ def test_wheel_and_sdist_hold_the_model_and_the_detector_with_its_licence(built)
         in_sdist = archive.getnames()
     for names in (in_wheel, in_sdist):
         assert files_of(names, "default_model") == BUNDLE
-        assert files_of(names, "faces") >= DETECTOR
+        assert files_of(names, "photos") >= DETECTOR
     tops = {name.split("/")[1] for name in in_sdist if "/" in name}
     assert tops >= set(IN_SDIST)
     assert {name.split("/")[0] for name in in_wheel if ".dist-info" not in name} == {"facepairs"}

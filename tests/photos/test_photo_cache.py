@@ -231,7 +231,7 @@ def test_where_nothing_can_be_written_memory_serves(tmp_path, caplog):
         cache.put([record(1)])
         assert cache.record(record(1).digest, True) == record(1)
         assert f"{path}: " in caplog.text
-        assert "is not kept" in caplog.text
+        assert "not remembered" in caplog.text
 
 
 def test_while_a_file_is_busy_memory_serves(path, monkeypatch, caplog):
@@ -244,7 +244,7 @@ def test_while_a_file_is_busy_memory_serves(path, monkeypatch, caplog):
             cache.put([record(number)])
             assert cache.record(record(number).digest, True) == record(number)
         other.execute("ROLLBACK")
-    assert caplog.text.count("locked; what is found in photos is not kept") == 1
+    assert caplog.text.count("locked; photos are not remembered") == 1
     assert stored(path, [1, 2, 3]) == [True, False, False]
 
 

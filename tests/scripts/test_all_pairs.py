@@ -1,5 +1,6 @@
 """Errors on every pair of photos are those that counting one by one gives."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,7 +16,8 @@ def pairs():
     person = np.sort(rng.integers(0, PEOPLE, 150)).astype(np.int64)
     rows = rng.normal(size=(PEOPLE, 8))[person] + rng.normal(0, 0.7, (150, 8))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return AllPairs(rows.astype(np.float32), person, person % CLUSTERS + 1)
+    cluster = person % CLUSTERS + 1
+    return AllPairs(rows.astype(np.float32), person, cluster, np.tile(cluster, (4, 1)))
 
 
 def counted(pairs):
@@ -58,7 +60,7 @@ def test_thresholds_keep_their_promise_among_look_alikes(pairs):
 
 def test_with_hard_photos_every_pair_shows_one_of_them(pairs):
     hard = np.arange(len(pairs.person)) % 7 == 0
-    table = AllPairs(pairs.embeddings, pairs.person, pairs.cluster, hard).errors([0.5], "here")
+    table = replace(pairs, hard=hard).errors([0.5], "here")
     both = [
         (pairs.person[a] == pairs.person[b], float(pairs.embeddings[a] @ pairs.embeddings[b]))
         for a, b in combinations(range(len(hard)), 2)
@@ -68,3 +70,14 @@ def test_with_hard_photos_every_pair_shows_one_of_them(pairs):
     assert table.impostor_pairs == sum(not same for same, _ in both)
     passed = np.mean([score >= 0.5 for same, score in both if not same])
     assert table.at(0.5).fmr.value == pytest.approx(passed, abs=1e-6)
+
+
+def test_other_clusters_among_halves_of_the_people_widen_the_interval_of_look_alikes_alone(pairs):
+    other = np.stack([pairs.person // number % CLUSTERS + 1 for number in (1, 2, 5, 10)])
+    same, wide = (
+        pairs_of.errors([0.2], "here").at(0.2) for pairs_of in (pairs, replace(pairs, again=other))
+    )
+    assert (wide.fmr, wide.fnmr) == (same.fmr, same.fnmr)
+    assert wide.lookalike_fmr.value == same.lookalike_fmr.value
+    assert wide.lookalike_fmr.interval[0] < same.lookalike_fmr.interval[0]
+    assert wide.lookalike_fmr.interval[1] > same.lookalike_fmr.interval[1]
