@@ -113,9 +113,11 @@ def rate_intervals(
     rates = np.asarray(rates, np.float64)
     wider = (stdtrit(spread.degrees, LEVEL) / stdtrit(math.inf, LEVEL)) ** 2
     variance = np.asarray(spread.variance, np.float64) * wider
-    # An event of which the pairs have as many as independent trials.
-    event = np.minimum(1, variance / np.maximum(rates * (1 - rates), TINY))
-    event = np.maximum(event, one_more)
+    # An event of which the pairs have as many as independent trials. Nothing observed does not say
+    # how many these are; its variance is of a search for pairs, and an event as large as its root.
+    independent = rates * (1 - rates)
+    event = np.where(independent > 0, variance / np.maximum(independent, TINY), np.sqrt(variance))
+    event = np.maximum(np.minimum(1, event), one_more)
     low = 1 - _upper_ends(1 - rates, variance, event)
     return np.minimum(low, rates), _upper_ends(rates, variance, event)
 

@@ -174,6 +174,24 @@ def test_one_error_never_looks_more_certain_than_none(data, more):
                 assert (low, high) == (pytest.approx(1 - none[1]), 1)
 
 
+def test_nothing_accepted_is_not_uncertain_because_other_look_alikes_are_accepted():
+    # 200 people, every two of them a pair; the halves call one pair more alike, which is accepted.
+    people = np.triu_indices(200, 1)
+    accepted = (people[0] == 0) & (people[1] < 3)
+    alike, place = ~accepted, np.where(accepted, 2, np.where(people[0] == 5, 1, 0))
+    pairs = PeopleOfPairs(people, len(place))
+    again = [alike, alike | accepted]
+    rates, low, high = pairs.rates_at(alike, place, 2, again)
+    assert rates.tolist() == [pytest.approx(194 / 19_898), 0]
+    assert (low[0], low[1]) == (pytest.approx(0, abs=1e-3), 0)
+    searched = math.sqrt(0.5) * 2 / 19_900
+    exact = 1 - 0.025 ** (1 / pairs.trials(alike))
+    assert exact < high[1] < exact + 6 * searched
+    assert high[1] < high[0] < 0.1
+    ends = rate_interval(0.0, Spread(searched**2, math.inf), 1e-9)
+    assert ends == (0, pytest.approx(5.02 * searched, rel=0.01))  # of half an event
+
+
 @unhurried
 @given(
     st.floats(0, 1).map(lambda rate: round(rate, 9)),  # one minus it is exact enough to mirror
