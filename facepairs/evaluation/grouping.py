@@ -20,6 +20,7 @@ from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.fitting import rate_rows
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import (
+    LARGEST_LEVERAGE,
     effective_number,
     falling_intervals,
     rate_interval,
@@ -31,8 +32,9 @@ from facepairs.support.words import printable
 
 TINY = 1e-12  # below it, sums are rounding
 CUTS = 120  # heights at which grouping is measured
-# People of more faces are hardly taken for each other: the means of theirs are precise.
-MOST_FACES = 40  # as many as people have in `scripts/studies/coverage.py`
+# As many faces of a person count where one more event is sized: people of hundreds are hardly mixed
+# up, and an event of theirs alone would make every interval useless.
+MOST_FACES = 40  # the most in `scripts/studies/coverage.py`
 LARGEST_FMR = 0.01  # of two photos: too large already to group faces
 
 
@@ -232,21 +234,29 @@ def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
 def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
     """Measure how well groups agree with people.
 
+    Somebody of hundreds of faces would make intervals useless, and is hardly expected to fail at
+    once. So an interval allows for one more person who is grouped wrongly, of the effective number
+    of people where nobody has more than `MOST_FACES` faces; and the leverage of a person on the
+    variance is one of two people's at most, as in `metrics.intervals`.
+
     Args:
         person: [N] names or numbers, whom each face shows; at least one.
         group: [N] names or numbers, the group of each face.
     """
     cells = Cells.of(person, group)
-    by_pair = effective_number(cells.pairs.genuine)
-    by_face = effective_number(cells.sum_by_person(cells.count))
+    genuine, faces = cells.pairs.genuine, cells.sum_by_person(cells.count)
+    fewer = np.minimum(faces, MOST_FACES)
+    of_pairs = genuine / max(1.0, genuine.sum()), effective_number(fewer * (fewer - 1))
+    of_faces = faces / faces.sum(), effective_number(fewer)
     rates: dict[str, Rate | None] = {}
     for name, (values, without) in _figures(cells).items():
         if np.isnan(values):
             rates[name] = None
             continue
         value = float(np.clip(values, 0, 1))  # entropies round
+        share, trials = of_pairs if name.startswith("pair") else of_faces
         influence = value - np.where(np.isnan(without), value, without)
-        trials = by_pair if name.startswith("pair") else by_face
+        influence *= np.minimum(1, (1 - share) / (1 - LARGEST_LEVERAGE))
         spread = spread_over_people(influence, np.zeros(cells.people))
         rates[name] = Rate(value, rate_interval(value, spread, 1 / max(1.0, trials)))
     return Agreement(int(cells.count.sum()), cells.people, cells.mixed_groups(), rates)

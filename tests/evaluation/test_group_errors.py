@@ -99,6 +99,28 @@ def test_nothing_wrong_in_groups_has_the_exact_bound_of_unequal_people():
         assert found[name].interval == (pytest.approx(0.025 ** (1 / worth)), 1)
 
 
+def test_one_person_of_hundreds_does_not_make_every_interval_useless():
+    photos = np.append(530, np.tile([1, 2, 3, 4, 5], 200))
+    person = np.repeat(np.arange(len(photos)), photos)
+    group = person.copy()
+    ends = np.cumsum(photos)
+    group[ends[5:400:5] - 1] = group[ends[6:401:5] - 1]  # one of five faces, to a person of one
+    found = agreement(person, group).figures
+    ends = {
+        "pair_precision": (0.90178, 1),
+        "pair_recall": (0.89922, 1),
+        "b3_precision": (0.96087, 0.98854),
+    }
+    for name, wanted in ends.items():
+        assert found[name].interval == pytest.approx(wanted, abs=1e-4)
+    # Hardly a pair is wrong, so the lower end is nearly that of no error among as many people.
+    pairs = np.minimum(photos, 40) * (np.minimum(photos, 40) - 1)
+    bound = 0.025 ** ((pairs**2).sum() / pairs.sum() ** 2)
+    assert bound - 1e-3 < found["pair_precision"].interval[0] < bound
+    alone = agreement(person[:530], group[:530] + np.arange(530) // 529).figures["pair_recall"]
+    assert alone.interval == (pytest.approx(0.025, abs=1e-3), 1)  # nothing is known of others
+
+
 @given(labels)
 def test_agrees_with_scikit_learn_and_the_definitions(rows):
     from sklearn.metrics import v_measure_score
