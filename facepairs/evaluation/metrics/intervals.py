@@ -114,7 +114,8 @@ def rate_intervals(
     wider = (stdtrit(spread.degrees, LEVEL) / stdtrit(math.inf, LEVEL)) ** 2
     variance = np.asarray(spread.variance, np.float64) * wider
     # An event of which the pairs have as many as independent trials. Nothing observed does not say
-    # how many these are; its variance is of a search for pairs, and an event as large as its root.
+    # how many these are; its variance is of what was found besides, as look-alikes or a threshold,
+    # and an event is as large as the root of it.
     independent = rates * (1 - rates)
     event = np.where(independent > 0, variance / np.maximum(independent, TINY), np.sqrt(variance))
     event = np.maximum(np.minimum(1, event), one_more)
