@@ -216,7 +216,7 @@ class Scorer(ABC):
         if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (side, side, 3):
             raise BadData(
                 f"crops are {crops.dtype} {list(crops.shape)}, not uint8 [N, {side}, {side}, 3]; "
-                "use the crops of AlignedFace"
+                "use the crops of FaceSample"
             )
 
 

@@ -21,7 +21,9 @@ def lock_beside(target: Path) -> Path:
 
 @contextlib.contextmanager
 def held(lock: Path, what: Path, error: type[FacepairsError] = BadRun) -> Iterator[None]:
-    """Hold the file `lock` during the block and remove it afterwards.
+    """Hold the file `lock` during the block and remove it afterwards, with a folder made for it.
+
+    The folder stays if the block wrote something there.
 
     Args:
         lock: The lock file.
@@ -35,6 +37,7 @@ def held(lock: Path, what: Path, error: type[FacepairsError] = BadRun) -> Iterat
     from filelock import FileLock, Timeout  # costs some ms, and few commands lock anything
 
     guard = FileLock(lock, blocking=False, thread_local=False)
+    is_new = not lock.parent.exists()
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         guard.acquire()
@@ -53,6 +56,9 @@ def held(lock: Path, what: Path, error: type[FacepairsError] = BadRun) -> Iterat
         with contextlib.suppress(OSError):  # Windows removes no open file; the next holder uses it
             lock.unlink()  # before the lock is released: nobody must take a file that is removed
         guard.release()
+        if is_new:
+            with contextlib.suppress(OSError):  # it holds what the block wrote
+                lock.parent.rmdir()
 
 
 def _holder(lock: Path) -> int:

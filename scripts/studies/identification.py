@@ -10,6 +10,7 @@ Prints the mean over the ten sets, its 95 % interval (Student), and the least an
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -72,14 +73,20 @@ def measure(data: Path, lists: Path) -> None:
     print("\n".join(align_columns(table)))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="LFW: Person_Name/photo.jpg")
+def run(study: Callable[[Path, Path], None], description: str) -> int:
+    """Run a study of LFW by its command line, and return the exit code.
+
+    Args:
+        study: Takes the folder of photos and the folder of lists.
+        description: What the help says of it.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
     parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
     options = parser.parse_args()
     try:
         with showing_on_stderr():
-            measure(options.data, options.lists)
+            study(options.data, options.lists)
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)
         return ERROR
@@ -87,4 +94,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(measure, __doc__.splitlines()[0]))

@@ -13,20 +13,17 @@ the threshold of `gallery identify`. Nobody knows whom faces in the background s
 these are right.
 """
 
-import argparse
 import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from identification import run
 
 from facepairs.bundles.measured import identification_point
-from facepairs.cli.shared.output import ERROR, print_error
-from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
-from facepairs.errors import FacepairsError
 from facepairs.grouping.collection import Collection, read_collection
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.support.words import align_columns
@@ -150,19 +147,5 @@ def study(data: Path, lists: Path) -> None:
     print("\n".join(align_columns(table)))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
-    parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
-    options = parser.parse_args()
-    try:
-        with showing_on_stderr():
-            study(options.data, options.lists)
-    except (FacepairsError, OSError) as error:
-        print_error("error", str(error), False)
-        return ERROR
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(study, __doc__.splitlines()[0]))

@@ -85,3 +85,13 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         held(tmp_path / "file" / "lock", tmp_path / "cache"),
     ):
         pass
+
+
+def test_a_folder_made_for_a_lock_goes_with_it_unless_something_was_written(tmp_path):
+    empty, used, there = (tmp_path / name for name in ("empty", "used", "there"))
+    there.mkdir()
+    for folder in (empty, used, there):
+        with held(folder / "run.lock", folder):
+            if folder == used:
+                (folder / "result").touch()
+    assert sorted(tmp_path.rglob("*")) == [there, used, used / "result"]
