@@ -4,22 +4,24 @@
     PYTHONPATH=tests:tests/helpers python -m stress.mutants --packages photos server --count 160
 
 A fault changes one place: a comparison, an operator, a condition, a constant, or a statement that
-is left out. Each package gets as many. A fault is put into a copy of the working tree, and the
-tests of its package run there: first those of its module, then the others; with --rest also all
-other fast tests. It is found when a test fails or hangs. The same seed and the same source give the
-same faults.
+is left out. Each package gets as many. The same seed and the same source give the same faults.
 
-Faults that change nothing, or only what nobody cares about, survive too: read the list.
+First all fast tests run once, to learn which of them run which lines (`line_map`; kept in
+runs/mutants until the package changes). Then each fault is put into a copy of the working tree, and
+only the tests that run its line run there: those of its module first, then those of its package,
+then the others, quick files first. What runs when a module is imported (a constant, a default) is
+tried with the tests that run what uses it. A fault is found when a test fails or hangs; where no
+test runs its line it survives at once. `beam` is left out: its tests need another environment.
+
+With --out an interrupted round goes on where it stopped. Faults that change nothing, or only what
+nobody cares about, survive too: read the list.
 """
 
 import argparse
 import ast
 import json
-import os
 import random
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -27,10 +29,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from stress.line_map import LineMap, read_or_measure, run_pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "facepairs"
 LEFT_OUT = (".git", ".venv*", ".*cache*", ".hypothesis", "__pycache__", "runs", "site", "dist")
-LIMIT_S = 600  # for the tests of one fault
+LIMIT_S = 120  # for one test, with its fixtures; the fault makes it hang
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 OPERATORS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -151,50 +156,139 @@ def _is_drawing(fault: Fault) -> bool:
     return "/synth/" in fault.file and fault.before[:1].isdigit()
 
 
-def rounds_of(fault: Fault, rest: bool) -> list[list[str]]:
-    """Return the tests to run, one after the other until one fails."""
-    mirror = ROOT / "tests" / fault.package
-    files = sorted(str(path.relative_to(ROOT)) for path in mirror.rglob("test_*.py"))
-    module = Path(fault.file)
-    folder = Path("tests", *module.parts[1:-1])
-    first = [
-        name
-        for name in files
-        if module.stem in Path(name).stem
-        or (len(folder.parts) > 2 and folder in Path(name).parents)
+def lines_of(fault: Fault) -> dict[str, set[int]]:
+    """Return the lines whose tests may notice a fault, by module.
+
+    They are those of its place; for what runs at import, or once because its result is kept, those
+    that use it.
+    """
+    data = (ROOT / fault.file).read_bytes()
+    begin, end = _position(data, fault.start), _position(data, fault.end)
+    around = [
+        node
+        for node in ast.walk(ast.parse(data))
+        if isinstance(node, ast.stmt) and _begin(node) <= begin and end <= _end(node)
     ]
-    rounds = [first, [name for name in files if name not in first]]
-    if rest:
-        rounds.append(["tests", f"--ignore=tests/{fault.package}"])
-    return [names for names in rounds if names]
+    around.sort(key=_begin)
+    names = _names(around)
+    if not (names and _runs_once(around, begin)):
+        return {fault.file: set(range(around[-1].lineno, end[0] + 1))}
+    lines = {fault.file: set(_body(around[-1]))}
+    for name, found in _users(names).items():
+        lines.setdefault(name, set()).update(found)
+    return lines
 
 
-def is_found(fault: Fault, tree: Path, rest: bool) -> bool:
+def _position(data: bytes, offset: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, offset) + 1, offset - (data.rfind(b"\n", 0, offset) + 1)
+
+
+def _begin(node: ast.stmt) -> tuple[int, int]:
+    first = min([node, *getattr(node, "decorator_list", ())], key=lambda one: one.lineno)
+    return first.lineno, first.col_offset
+
+
+def _end(node: ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _runs_once(around: list[ast.stmt], begin: tuple[int, int]) -> bool:
+    """Return whether a place runs at import, or in a function that keeps its result."""
+    functions = [node for node in around if isinstance(node, FUNCTION)]
+    if not functions or begin < _begin(functions[-1].body[0]):
+        return True
+    return any("cache" in ast.unparse(one) for node in functions for one in node.decorator_list)
+
+
+def _body(statement: ast.stmt) -> range:
+    """Return the lines of a function's body, if the statement is one."""
+    if not isinstance(statement, FUNCTION):
+        return range(0)
+    return range(statement.body[0].lineno, (statement.end_lineno or 0) + 1)
+
+
+def _names(around: list[ast.stmt]) -> set[str]:
+    """Return the names that statements bind: functions, classes, constants and fields."""
+    names = {node.name for node in around if isinstance(node, FUNCTION | ast.ClassDef)}
+    if isinstance(around[-1], ast.Assign | ast.AnnAssign):
+        targets = getattr(around[-1], "targets", None) or [around[-1].target]
+        found = [node for target in targets for node in ast.walk(target)]
+        names |= {node.id for node in found if isinstance(node, ast.Name)}
+        names |= {node.attr for node in found if isinstance(node, ast.Attribute)}
+    return names
+
+
+def _users(names: set[str]) -> dict[str, set[int]]:
+    """Return the lines of the package that use one of the names, by module."""
+    modules = {path: ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
+    known: set[str] = set()
+    while names - known:  # constants of constants
+        known |= names
+        for module in modules.values():
+            made = [node for node in module.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+            names = names.union(*(_names([node]) for node in made if _mentions(node, known)))
+    lines: dict[str, set[int]] = {}
+    for path, module in modules.items():
+        found = lines.setdefault(str(path.relative_to(ROOT)), set())
+        for node in ast.walk(module):
+            if isinstance(node, FUNCTION) and _mentions(node.args, known):
+                found.update(_body(node))
+            elif _name(node) in known and isinstance(node.ctx, ast.Load):
+                found.add(node.lineno)
+    return lines
+
+
+def _mentions(node: ast.AST, names: set[str]) -> bool:
+    return any(_name(part) in names for part in ast.walk(node))
+
+
+def _name(node: ast.AST) -> str:
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
+def covering_tests(fault: Fault, line_map: LineMap) -> list[list[str]]:
+    """Return the tests that may find a fault: of its module, others of its package, all others.
+
+    Each list begins with the quick files.
+    """
+    found: set[str] = set()
+    for file, lines in lines_of(fault).items():
+        found |= line_map.of(file, lines)
+    seconds = Counter()
+    for test in found:
+        seconds[test.partition("::")[0]] += line_map.seconds[test]
+    rounds: tuple[list[str], ...] = ([], [], [])
+    for test in line_map.seconds:
+        if test in found:
+            name = Path(test.partition("::")[0])
+            is_of_package = name.parts[1] == fault.package
+            is_of_module = is_of_package and Path(fault.file).stem in name.stem
+            rounds[0 if is_of_module else 1 if is_of_package else 2].append(test)
+    for tests in rounds:
+        tests.sort(key=lambda test: (seconds[test.partition("::")[0]], test.partition("::")[0]))
+    return [tests for tests in rounds if tests]
+
+
+def is_found(fault: Fault, tree: Path, line_map: LineMap) -> bool:
     """Put a fault into a copy of the tree, run the tests, and mend the copy again."""
     path = tree / fault.file
     sound = path.read_bytes()
     path.write_bytes(sound[: fault.start] + fault.after.encode() + sound[fault.end :])
     try:
-        return any(not _tests_pass(names, tree) for names in rounds_of(fault, rest))
+        rounds = covering_tests(fault, line_map)
+        return any(not _tests_pass(tests, tree, line_map) for tests in rounds)
     finally:
         path.write_bytes(sound)
 
 
-def _tests_pass(names: list[str], tree: Path) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *names]
-    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command, cwd=tree, env=environment, stdout=output, stderr=output, start_new_session=True
-        )
-        try:
-            return process.wait(LIMIT_S) in (0, 5)  # 5: no test was collected
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, 9)
-                process.wait()
+def _tests_pass(tests: list[str], tree: Path, line_map: LineMap) -> bool:
+    names = tree.parent / "tests.txt"
+    names.write_text("\n".join(tests), encoding="utf-8")
+    files = dict.fromkeys(test.partition("::")[0] for test in tests)
+    words = ["-x", f"--timeout={LIMIT_S}", *files]
+    limit_s = 10 * LIMIT_S + 10 * sum(line_map.seconds[test] for test in tests)
+    code = run_pytest(tree, words, {"MAP_TESTS": str(names)}, limit_s)
+    return code in (0, 5)  # 5: the fault changed the names of its tests
 
 
 def report(found: list[tuple[Fault, bool]]) -> str:
@@ -206,29 +300,41 @@ def report(found: list[tuple[Fault, bool]]) -> str:
     return "\n".join(["| package | found |", "| --- | --- |", *rows])
 
 
+def _read(path: Path | None) -> dict[Fault, bool]:
+    """Return what an earlier call wrote."""
+    if not path or not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {Fault(**{key: row[key] for key in row if key != "found"}): row["found"] for row in rows}
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     known = sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
-    parser.add_argument("--packages", nargs="+", choices=known, default=known)
+    tested = [name for name in known if name != "beam"]
+    parser.add_argument("--packages", nargs="+", choices=known, default=tested)
     parser.add_argument("--count", type=int, default=160)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no more then")
-    parser.add_argument("--rest", action="store_true", help="also run the other fast tests")
-    parser.add_argument("--out", type=Path, help="write the faults as JSON lines")
+    parser.add_argument("--out", type=Path, help="keep the faults as JSON lines, and go on there")
+    parser.add_argument("--map", type=Path, default=ROOT / "runs" / "mutants")
+    parser.add_argument("--processes", type=int, default=2, help="that measure the map")
     options = parser.parse_args()
-    begun, found = time.monotonic(), []
+    begun, found, done = time.monotonic(), [], _read(options.out)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        tree = Path(folder, "tree")
+        tree = Path(folder, "tree").resolve()
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        line_map = read_or_measure(tree, options.map, options.processes)
         for fault in choose(options.packages, options.count, options.seed):
-            if time.monotonic() - begun > options.seconds:
-                break
-            found.append((fault, is_found(fault, tree, options.rest)))
+            if fault not in done and time.monotonic() - begun > options.seconds:
+                continue
+            is_new = fault not in done
+            found.append((fault, is_found(fault, tree, line_map) if is_new else done[fault]))
             word = "found   " if found[-1][1] else "SURVIVED"
             before = " ".join(fault.before.split())
             print(f"{word} {fault.file}:{fault.line}: {before} → {fault.after}", flush=True)
-            if options.out:
+            if options.out and is_new:
                 row = json.dumps({**asdict(fault), "found": found[-1][1]})
                 with open(options.out, "a", encoding="utf-8") as handle:
                     handle.write(row + "\n")

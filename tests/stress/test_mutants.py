@@ -1,10 +1,13 @@
 """The faults that `make mutants` makes: each changes one place, and the same seed the same ones."""
 
 import ast
+import shutil
+from pathlib import Path
 
 import pytest
 
-from stress.mutants import PACKAGE, ROOT, choose, faults_of, rounds_of
+from stress.line_map import LineMap, read_or_measure
+from stress.mutants import ROOT, choose, covering_tests, faults_of, is_found, lines_of
 
 SOURCE = '''"""A module."""
 from typing import NamedTuple
@@ -52,9 +55,147 @@ def test_the_same_seed_gives_the_same_faults_of_every_package_and_all_are_python
         ast.parse(sound[: fault.start] + fault.after.encode() + sound[fault.end :])
 
 
-def test_the_tests_of_a_module_come_first():
-    (fault, *_) = faults_of(PACKAGE / "photos" / "formats.py")
-    first, others = rounds_of(fault, rest=False)
-    assert first == ["tests/photos/test_formats.py"]
-    assert "tests/photos/test_crop.py" in others
-    assert rounds_of(fault, rest=True)[2] == ["tests", "--ignore=tests/photos"]
+PACKAGE = {
+    "facepairs/__init__.py": "",
+    "facepairs/photos/__init__.py": "",
+    "facepairs/photos/crop.py": """
+import functools
+
+SIZE = 3
+UNUSED = 5
+
+def default(size=SIZE):
+    return size * 2
+
+@functools.cache
+def kept():
+    return 7
+
+def wide(size):
+    if (
+        size > 10
+    ):
+        return 1
+    return kept()
+
+if __name__ == "__main__":
+    print(wide(20))
+""",
+    "tests/photos/test_crop.py": """
+import pytest
+from facepairs.photos import crop
+
+@pytest.fixture(scope="module")
+def six(): return crop.default()
+
+def test_first(six): pass
+
+def test_six(six): assert six == 6
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_narrow(size): assert crop.wide(size) == 7
+""",
+    "tests/cli/test_cli.py": """
+import subprocess, sys
+
+def test_process():
+    words = [sys.executable, "-m", "facepairs.photos.crop"]
+    assert subprocess.run(words, capture_output=True).stdout == b"1\\n"
+
+def test_broken(): assert False
+""",
+    "pyproject.toml": "[tool.pytest.ini_options]",
+}
+FIRST, SIX, PROCESS = (
+    "tests/photos/test_crop.py::test_first",
+    "tests/photos/test_crop.py::test_six",
+    "tests/cli/test_cli.py::test_process",
+)
+NARROW = [f"tests/photos/test_crop.py::test_narrow[{size}]" for size in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A small package with its tests."""
+    root = tmp_path_factory.mktemp("small") / "tree"
+    for name, source in PACKAGE.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(source)
+    (root / "tests" / "stress").mkdir()
+    for name in ("__init__.py", "line_map.py"):
+        shutil.copy(Path(__file__).with_name(name), root / "tests" / "stress")
+    return root
+
+
+@pytest.fixture(scope="module")
+def line_map(tree):
+    return read_or_measure(tree, tree.parent / "kept", processes=1)
+
+
+@pytest.fixture
+def crop_faults(tree, monkeypatch):
+    monkeypatch.setattr("stress.mutants.ROOT", tree)
+    monkeypatch.setattr("stress.mutants.PACKAGE", tree / "facepairs")
+    faults = faults_of(tree / "facepairs" / "photos" / "crop.py")
+    return {fault.before: fault for fault in faults}
+
+
+def test_lines_are_those_of_the_place_or_of_what_uses_what_runs_once(crop_faults):
+    found = {before: lines_of(fault) for before, fault in crop_faults.items()}
+    file = "facepairs/photos/crop.py"
+    assert found["size * 2"] == {file: {8}}
+    assert found["size > 10"] == {file: {15, 16}}
+    assert found["3"] == {file: {7, 8}}  # a default: its function's body
+    assert found["5"] == {file: set()}
+    assert found["7"] == {file: {19}}  # kept: who calls it
+
+
+def test_a_fault_is_tried_with_the_tests_that_run_its_line(crop_faults, line_map):
+    assert sorted(line_map.seconds) == sorted([FIRST, SIX, PROCESS, *NARROW])  # none that fails
+    found = {before: covering_tests(fault, line_map) for before, fault in crop_faults.items()}
+    assert found["size * 2"] == [[FIRST, SIX]]  # share a fixture
+    assert found["size > 10"] == [NARROW, [PROCESS]]  # a process that a test starts
+    assert found["3"] == [[FIRST, SIX]]
+    assert found["5"] == []
+    assert found["7"] == [NARROW]
+
+
+def test_the_map_is_measured_once_for_a_package_and_anew_for_changed_tests(tree, line_map):
+    (path,) = (tree.parent / "kept").iterdir()
+    written = path.stat().st_mtime_ns
+    assert read_or_measure(tree, path.parent, processes=1) == line_map
+    assert path.stat().st_mtime_ns == written
+    changed = tree / "tests" / "cli" / "test_cli.py"
+    sound = changed.read_text()
+    changed.write_text("from facepairs.photos import crop\ndef test_new(): crop.default()\n")
+    found = read_or_measure(tree, path.parent, processes=1)
+    changed.write_text(sound)
+    new = "tests/cli/test_cli.py::test_new"
+    assert sorted(found.seconds) == sorted([FIRST, SIX, *NARROW, new])
+    assert found.of("facepairs/photos/crop.py", {8}) == {FIRST, SIX, new}
+    assert found.of("facepairs/photos/crop.py", {18}) == set()
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"), [("size * 2", True), ("print(wide(20))", True), ("5", False)]
+)
+def test_a_fault_is_found_and_the_copy_mended(before, expected, crop_faults, line_map, tree):
+    path = tree / "facepairs" / "photos" / "crop.py"
+    sound = path.read_bytes()
+    assert is_found(crop_faults[before], tree, line_map) is expected
+    assert path.read_bytes() == sound
+
+
+def test_covering_tests_the_module_and_then_of_the_package_and_quick_files_come_first(crop_faults):
+    seconds = {
+        "tests/cli/test_slow.py::test": 9.0,
+        "tests/cli/test_quick.py::test": 1.0,
+        "tests/photos/test_other.py::test": 5.0,
+        "tests/photos/test_crop_plan.py::test": 8.0,
+    }
+    rows = {"facepairs/photos/crop.py": {8: [*seconds]}}
+    assert covering_tests(crop_faults["size * 2"], LineMap({}, seconds, rows)) == [
+        ["tests/photos/test_crop_plan.py::test"],
+        ["tests/photos/test_other.py::test"],
+        ["tests/cli/test_quick.py::test", "tests/cli/test_slow.py::test"],
+    ]
