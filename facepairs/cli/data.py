@@ -53,8 +53,11 @@ def check(data: Data, json: Json = False) -> None:
 
 def _print_report(report: "DatasetReport") -> None:
     counts = report.counts
-    smallest, most, largest = (f"{w} x {h}" for w, h in counts.sizes_px or ((0, 0),) * 3)
-    several = f"{smallest} to {largest} pixels, most have {most}"
+    sizes = "not known: no photo can be used"
+    if counts.sizes_px:
+        smallest, most, largest = (f"{w} x {h}" for w, h in counts.sizes_px)
+        several = f"{smallest} to {largest} pixels, most have {most}"
+        sizes = f"{most} pixels" if smallest == largest else several
     low, high = counts.images_per_person_min, counts.images_per_person_max
     median = f"median {counts.images_per_person_median:g}"
     per_person = f"{low} per person" if low == high else f"{low} to {high} per person, {median}"
@@ -62,7 +65,7 @@ def _print_report(report: "DatasetReport") -> None:
         [
             ("people", f"{counts.people:,}, {counts.people_with_one_image:,} with one photo"),
             ("images", f"{counts.images:,} ({counts.megabytes:,.1f} MB), {per_person}"),
-            ("sizes", f"{most} pixels" if smallest == largest else several),
+            ("sizes", sizes),
             ("genuine pairs", f"{counts.genuine_pairs:,} possible"),
         ]
     )

@@ -242,7 +242,20 @@ def test_tables_line_by_line() -> None:
     pil = written["rows"][0]
     assert (pil["pairs_per_s"], pil["pairs_per_s_min"], pil["pairs_per_s_max"]) == (100, 90, 120)
     assert (pil["x_pil"], pil["share_of_limit"], pil["disk_mb"]) == (1, 0.1, None)
-    assert written["training"][0]["share_of_ceiling"] == 0.8  # of 1 and .6, each of its process
+    assert written["training"][0] == {
+        "name": "files",
+        "steps_per_s": 7.0,
+        "steps_per_s_min": 6.0,
+        "steps_per_s_max": 8.0,
+        "input_wait_share": 0.01,
+        "ceiling_steps_per_s": 9.0,
+        "share_of_ceiling": 0.8,  # of 1 and .6, each of its process
+        "share_of_ceiling_min": 0.6,
+        "share_of_ceiling_max": 1.0,
+        "device": "CPU",
+        "skipped": None,
+        "failed": None,
+    }
     assert results().failed
     assert to_text(written) == [
         "pipeline                pairs/s  x pil  of limit  CPU s/1k  disk MB  build s",
@@ -294,8 +307,12 @@ def test_the_conclusion_compares_our_stores_and_says_what_a_step_takes() -> None
 def test_training_steps_are_measured_by_fit(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "STEPS", 2)
     job = Job(changed(replace(spec, name="files"), batch_size=2))
+    began = time.perf_counter()
     result = stores.measure_steps(job)
-    assert result.steps_per_s > 0
+    took_s = time.perf_counter() - began
+    for speed in (result.steps_per_s, result.ceiling_steps_per_s):
+        assert 0 < stores.STEPS / speed < took_s
+    assert result.share_of_ceiling == result.steps_per_s / result.ceiling_steps_per_s
     assert 0 <= result.input_wait_share < 1
     assert result.device
 

@@ -13,7 +13,7 @@ from facepairs.bundles.measured import (
     gallery_point,
     operating_point,
 )
-from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate, SmallFaces, TurnedFaces
 from facepairs.errors import BadBundle, BadConfig
 
 FULL = {
@@ -52,6 +52,23 @@ def profile_of(*rows, errors=None, default_fmr=None):
         errors=errors,
         default_fmr=default_fmr,
     )
+
+
+def test_hard_faces_are_smaller_than_a_size_or_turned_at_least_so_far():
+    small = [msgspec.structs.replace(TABLE, people=number) for number in (1, 2)]
+    turned = msgspec.structs.replace(TABLE, people=3)
+    table = msgspec.structs.replace(
+        TABLE,
+        small_faces=tuple(
+            SmallFaces(below_px=px, errors=errors)
+            for px, errors in zip((30, 60), small, strict=True)
+        ),
+        turned_faces=(TurnedFaces(above_yaw=0.25, errors=turned),),
+    )
+    assert table.of_hard_faces(60, 0.2) == []
+    assert table.of_hard_faces(59.9, -0.2) == [small[1]]
+    assert table.of_hard_faces(30, 0.25) == [small[1], turned]
+    assert table.of_hard_faces(29.9, -0.25) == [small[0], turned]
 
 
 def test_without_a_promise_the_balanced_threshold_decides():

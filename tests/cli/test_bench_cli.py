@@ -50,6 +50,8 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(
     monkeypatch.setitem(ROWS, "broken", Row("facepairs.bench.job:no_such_function", ""))
     done = bench(photos, "--rows", "pil,broken")
     assert done.returncode == 1
+    assert re.search(r"^machine +\S.*, \d+ cores, [\d.]+ GB$", done.stdout, re.MULTILINE)
+    assert re.search(r"^images +40 images, in batches of 64, align \w+$", done.stdout, re.M)
     assert re.search(r"^pil +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^pil +[█#]+ +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^broken +failed: AttributeError: ", done.stdout, re.MULTILINE)

@@ -51,6 +51,13 @@ def test_an_option_has_one_name():
             assert len(option.opts) == 1, (command.name, option.opts)
 
 
+def test_a_flag_that_has_no_opposite_is_off_unless_it_is_given():
+    for command in leaves(build_command()):
+        for option in command.params:
+            if getattr(option, "is_flag", False) and not option.secondary_opts:
+                assert not option.default, (command.name, option.opts)
+
+
 def test_every_command_has_one_uncut_line_in_the_order_of_use():
     lines = in_process("--help", check=0).stdout.partition("Commands:\n")[2].splitlines()
     listed = [line.split(maxsplit=1) for line in lines[: len(COMMANDS)]]

@@ -166,7 +166,8 @@ def test_a_person_is_renamed_and_may_join_another(few_faces, tmp_path):
     photos = [min(folder.iterdir()) for folder in sorted(few_faces.iterdir())[:2]]
     for name, photo in zip(("Ann", "Bo"), photos, strict=True):
         in_process("gallery", "add", known, "--name", name, photo, "--any-quality", check=0)
-    in_process("gallery", "rename", known, "Ann", "Anna", check=0)
+    done = in_process("gallery", "rename", known, "Ann", "Anna", check=0)
+    assert done.stdout == "renamed  Ann: Anna, 1 photo\n"
     done = json.loads(
         in_process("gallery", "rename", known, "Bo", "Anna", "--json", check=0).stdout
     )

@@ -122,6 +122,9 @@ def test_a_refused_request_is_counted_by_its_route(guarded):
     ):
         labels = f'method="{method}",route="{route}",status="{status}"'
         assert f"facepairs_requests_total{{{labels}}}" in counted
+        assert re.search(
+            f'facepairs_request_seconds_count{{route="{re.escape(route)}"}} [1-9]', counted
+        )
     assert 'facepairs_photos_refused_total{kind="not_image"} 1' in counted
     assert "Ann" not in counted
 
@@ -240,9 +243,9 @@ def test_addresses_that_cannot_be_used_are_named():
     assert "(--port)" in done.stderr
     for options, named in (
         (("--host", "0.0.0.0"), "(--token)"),
-        (("--host", "0.0.0.0", "--token", "short"), "(--token)"),
+        (("--host", "0.0.0.0", "--token", 15 * "x"), "(--token)"),
         (("--host", "no.such.host.invalid"), "(--host)"),
-        (("--host", "203.0.113.7", "--token", TOKEN), "(--host, --port)"),
+        (("--host", "203.0.113.7", "--token", 16 * "x"), "(--host, --port)"),
         (("--bundle", "missing"), "missing"),
         (("--gallery", "missing", "--read-only"), "missing"),
         (("--gallery", "missing/x.gallery"), "missing/x.gallery"),

@@ -24,6 +24,14 @@ def test_bodies_may_hold_as_many_bytes_as_allowed_and_no_more():
     work.close()
 
 
+def test_its_threads_end_with_it():
+    before, work = set(threading.enumerate()), Work(2, 0)
+    assert asyncio.run(work.run(lambda: 7)) == 7
+    assert set(threading.enumerate()) > before
+    work.close()
+    assert set(threading.enumerate()) <= before
+
+
 def test_as_many_requests_wait_as_the_queue_holds():
     work, go = Work(2, 0), threading.Event()
     most = 2 * (1 + QUEUE_PER_THREAD)

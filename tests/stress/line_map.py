@@ -89,7 +89,7 @@ def _measure(tree: Path, files: list[str], processes: int) -> LineMap:
             "MAP_FOLDER": str(folder),
         }
         words = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder", *files]
-        run_pytest(tree, words, environment, LIMIT_S, show=True)
+        _run_pytest(tree, words, environment)
         return _combined(tree, folder)
 
 
@@ -129,30 +129,26 @@ def _merged(
     return LineMap(digests, seconds | (new.seconds if new else {}), lines)
 
 
-def run_pytest(
-    tree: Path, words: list[str], environment: dict[str, str], limit_s: float, show: bool = False
-) -> int:
-    """Run pytest in a tree; return its exit code, -1 after the limit, and end what it started."""
+def _run_pytest(tree: Path, words: list[str], environment: dict[str, str]) -> None:
+    """Run pytest in a tree, and end what it started."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-p", "stress.line_map", *words]
-    paths = {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'tests'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    output = None if show else subprocess.DEVNULL
     process = subprocess.Popen(
-        command,
+        [*command, "-p", "stress.line_map", *words],
         cwd=tree,
-        env=os.environ | paths | environment,
-        stdout=output,
-        stderr=output,
+        env=os.environ | tree_environment(tree) | environment,
         start_new_session=True,
     )
     try:
-        return process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        return -1
+        process.wait(LIMIT_S)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, 9)
             process.wait()
+
+
+def tree_environment(tree: Path) -> dict[str, str]:
+    """Return what makes processes use the modules of a tree."""
+    return {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'tests'}", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _is_measuring() -> bool:

@@ -145,7 +145,7 @@ def test_lines_are_those_of_the_place_or_of_what_uses_what_runs_once(crop_faults
     file = "facepairs/photos/crop.py"
     assert found["size * 2"] == {file: {8}}
     assert found["size > 10"] == {file: {15, 16}}
-    assert found["3"] == {file: {7, 8}}  # a default: its function's body
+    assert found["3"] == {file: {8}}  # a default: its function's body
     assert found["5"] == {file: set()}
     assert found["7"] == {file: {19}}  # kept: who calls it
 

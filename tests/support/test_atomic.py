@@ -38,6 +38,37 @@ def test_a_folder_is_replaced_at_the_end(tmp_path):
     assert os.name != "posix" or target.stat().st_mode & 0o777 == 0o700  # as private as before
 
 
+def test_the_old_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_path):
+    target = tmp_path / "bundle"
+    with atomic_folder(target) as folder:
+        (folder / "file").write_text("old")
+    with pytest.raises(BadData), atomic_folder(target) as folder:
+        folder.rename(tmp_path / "moved")
+    assert (target / "file").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "moved"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_written_is_on_disk_before_it_takes_its_place(tmp_path, monkeypatch, kind):
+    flushed = set()
+
+    def flush(handle):
+        assert not (tmp_path / "out").exists() or os.fstat(handle).st_ino == tmp_path.stat().st_ino
+        flushed.add(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    if kind == "file":
+        with atomic_file(tmp_path / "out") as handle:
+            handle.write("x")
+        written = [tmp_path / "out"]
+    else:
+        with atomic_folder(tmp_path / "out") as folder:
+            (folder / "deep").mkdir()
+            (folder / "deep" / "file").write_text("x")
+        written = [tmp_path / "out", tmp_path / "out" / "deep" / "file"]
+    assert {path.stat().st_ino for path in (tmp_path, *written)} <= flushed
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for make in (atomic_file, atomic_folder):

@@ -1,11 +1,13 @@
 """The package imports and its core works where modules and calls of Linux are missing."""
 
+import ctypes
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import psutil
+import pytest
 from PIL import Image
 from tiny.bundles import FRAME_PX, tiny_bundle
 
@@ -89,6 +91,23 @@ def test_the_core_works_and_modules_import_without_the_calls_of_linux(tmp_path):
     score, modules = run(CORE + EVERY_MODULE, "win32", folder, cwd=places[2]).splitlines()
     assert score == here.strip() != ""
     assert int(modules) > 60
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="only glibc can do this")
+def test_the_memory_of_a_batch_is_used_again_and_returned_on_request():
+    code = """
+import resource, psutil, numpy as np
+from facepairs.support.platform import keep_freed_memory, return_freed_memory
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    np.ones(20 * 2**20, np.uint8)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+keep_freed_memory()
+first, again, held = faults(), faults(), psutil.Process().memory_info().rss
+return_freed_memory()
+print(again < first / 4, held - psutil.Process().memory_info().rss > 15 * 2**20)
+"""
+    assert run_here(code, cwd=None).split() == ["True", "True"]
 
 
 def test_no_module_but_platform_names_calls_of_one_system():

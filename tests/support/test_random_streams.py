@@ -11,6 +11,11 @@ def test_streams_share_no_number() -> None:
     assert len({int(stream) for stream in Stream.__members__.values()}) == len(Stream.__members__)
 
 
+def test_the_numbers_of_streams_stay_as_they_are_part_of_a_seeds_meaning() -> None:
+    numbers = [0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 15, 16, 17, 19, 20, 21]
+    assert sorted(Stream)[: len(numbers)] == numbers  # a new one is larger
+
+
 def test_words_of_all_streams_differ() -> None:
     drawn = {raw_words(7, stream, 0, 0, 2).tobytes() for stream in Stream}
     assert len(drawn) == len(Stream)

@@ -1,0 +1,50 @@
+"""What `facepairs data check` prints: the folder in figures, and findings by kind."""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from processes.command_line import in_process
+
+from facepairs.cli.shared.output import MAX_SHOWN
+
+
+def test_figures_come_first_and_of_a_kind_as_many_findings_as_fit(tmp_path: Path) -> None:
+    sizes = [(390, 260)] + [(400, 380)] * 2 + [(390, 380)]
+    for number in range(MAX_SHOWN + 3):
+        person = tmp_path / f"Person_{number // 2:02}"
+        person.mkdir(exist_ok=True)
+        (person / f"broken_{number}.jpg").write_bytes(b"no image" * (number + 1))
+    for number, size in enumerate(sizes):
+        Image.new("RGB", size, (90 + number, 99, 99)).save(person / f"{number}.png")
+    lines = in_process("data", "check", tmp_path, check=1).stdout.splitlines()
+    megabytes = sum(path.stat().st_size for path in tmp_path.glob("*/*")) / 1e6
+    assert lines[:4] == [
+        "people         12, 0 with one photo",
+        f"images         27 ({megabytes:.1f} MB), 2 to 5 per person, median 2",
+        "sizes          390 x 260 to 400 x 380 pixels, most have 400 x 380",
+        "genuine pairs  21 possible",
+    ]
+    assert sum("broken_" in line for line in lines) == MAX_SHOWN
+    assert sum("Person_11/" in line and ".png" in line for line in lines) == len(sizes)
+    (more,) = (line for line in lines if "more of kind" in line)
+    assert "… and 3 more of kind " in more
+
+
+@pytest.mark.parametrize(
+    ("levels", "told"),
+    [((9, 90), "390 x 260 pixels"), ((9, 9), "not known: no photo can be used")],  # nearly black
+)
+def test_sizes_are_those_of_the_photos_that_can_be_used(
+    tmp_path: Path, levels: tuple[int, int], told: str
+) -> None:
+    for number, level in enumerate(levels):
+        (tmp_path / f"Person_{number}").mkdir()
+        Image.new("L", (390, 260), level).save(tmp_path / f"Person_{number}" / "1.png")
+    lines = in_process("data", "check", tmp_path, check=1).stdout.splitlines()
+    assert lines[:4] == [
+        "people         2, 2 with one photo",
+        "images         2 (0.0 MB), 1 per person",
+        f"sizes          {told}",
+        "genuine pairs  0 possible",
+    ]
