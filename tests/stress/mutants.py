@@ -20,6 +20,7 @@ nobody cares about, survive too: read the list.
 import argparse
 import ast
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -166,11 +167,15 @@ def _is_drawing(fault: Fault) -> bool:
     return "/synth/" in fault.file and fault.before[:1].isdigit()
 
 
-def lines_of(fault: Fault) -> dict[str, set[int]]:
+def lines_of(fault: Fault, users: bool = False) -> dict[str, set[int]]:
     """Return the lines whose tests may notice a fault, by module.
 
     They are those of its place; for what runs at import, or once because its result is kept, those
     that use it.
+
+    Args:
+        fault: The fault.
+        users: Return the lines that use what the place is part of, in any case.
     """
     data = (ROOT / fault.file).read_bytes()
     begin, end = _position(data, fault.start), _position(data, fault.end)
@@ -181,7 +186,7 @@ def lines_of(fault: Fault) -> dict[str, set[int]]:
     ]
     around.sort(key=_begin)
     names = _names(around)
-    if not (names and _runs_once(around, begin)):
+    if not (users or (names and _runs_once(around, begin))):
         return {fault.file: set(range(around[-1].lineno, end[0] + 1))}
     lines = {fault.file: set(_body(around[-1]))}
     for name, found in _users(names).items():
@@ -230,7 +235,7 @@ def _names(around: list[ast.stmt]) -> set[str]:
 
 def _users(names: set[str]) -> dict[str, set[int]]:
     """Return the lines of the package's functions that use one of the names, by module."""
-    modules = {path: ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
+    modules = _modules(PACKAGE)
     known: set[str] = set()
     while names - known:  # constants of constants
         known |= names
@@ -249,6 +254,11 @@ def _users(names: set[str]) -> dict[str, set[int]]:
     return lines
 
 
+@functools.cache
+def _modules(package: Path) -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_bytes()) for path in sorted(package.rglob("*.py"))}
+
+
 def _mentions(node: ast.AST, names: set[str]) -> bool:
     return any(_name(part) in names for part in ast.walk(node))
 
@@ -263,8 +273,10 @@ def covering_tests(fault: Fault, line_map: LineMap) -> list[list[str]]:
     Each list begins with the quick files.
     """
     found: set[str] = set()
-    for file, lines in lines_of(fault).items():
-        found |= line_map.of(file, lines)
+    for users in (False, True):  # a function may run only at import
+        if not found:
+            for file, lines in lines_of(fault, users).items():
+                found |= line_map.of(file, lines)
     seconds = Counter()
     for test in found:
         seconds[test.partition("::")[0]] += line_map.seconds[test]
