@@ -29,7 +29,7 @@ class Projections(keras.Layer):  # type: ignore[misc]
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, members: int = 1, **kwargs: Any) -> None:
+    def __init__(self, members: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.members = members
 

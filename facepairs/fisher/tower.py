@@ -243,7 +243,7 @@ class MirroredVector(keras.Layer):  # type: ignore[misc]
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, components: int = COMPONENTS, members: int = 1, **kwargs: Any) -> None:
+    def __init__(self, components: int = COMPONENTS, *, members: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.components, self.members = components, members
 

@@ -32,12 +32,14 @@ def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
     assert summary["threshold_source"] == "own_networks"
     html = page.read_text()
     assert html.count("<img") > 10
+    assert "written: " not in done.stderr
     assert "facepairs evaluate" in html
 
 
 def test_a_report_without_pictures(world, tmp_path):
     page = tmp_path / "report.html"
-    evaluate(world / "scores.csv", world / "photos", "--report", page, "--no-images")
+    done = evaluate(world / "scores.csv", world / "photos", "--report", page, "--no-images")
+    assert f"written: {page}\n" in done.stderr
     html = page.read_text()
     assert "data:image/jpeg" not in html
 

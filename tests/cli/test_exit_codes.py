@@ -1,5 +1,6 @@
 """Whatever is closed, full or gone: a failure never ends with the exit code of a verdict."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from processes.command_line import command, facepairs
+
+from facepairs.cli.shared.output import report
+from facepairs.errors import BadData, LostWorker, TooSmallFace
 
 FULL = Path("/dev/full")
 
@@ -38,6 +42,27 @@ def test_closed_streams_change_no_verdict(photos, closed):
 @pytest.mark.parametrize("where", [">/dev/full", ">/dev/full 2>&1", ">/dev/full 2>&-"])
 def test_a_verdict_that_cannot_be_written_is_an_error(photos, words, where):
     assert run(photos, where, *words) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadData("a folder: is empty; choose another"), 2),
+        (MemoryError(), 2),
+        (OSError(28, "No space left on device", "a file"), 2),
+        (TooSmallFace("a.jpg: its face measures 20 pixels"), 3),
+        (RuntimeError("unforeseen"), 70),
+        (KeyboardInterrupt(), 130),
+        (LostWorker("worker 1 has ended"), 138),
+    ],
+)
+def test_each_kind_of_failure_has_the_code_that_the_reference_promises(error, code, capsys):
+    assert report(error) == code
+    assert capsys.readouterr().out == ""
+    assert report(error, as_json=True) == code
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert told["kind"]
+    assert told["message"]
 
 
 @pytest.mark.parametrize("both", ["", "2>&1"])

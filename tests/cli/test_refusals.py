@@ -24,6 +24,7 @@ REFUSED = [
     (("train", "none"), "data"),
     (("train", "faces", "--resume", "--out", "none"), "run"),
     (("train", "faces", "--config", "none.toml"), "config"),
+    (("train", "faces", "--config", "wrong.toml"), "config"),
     (("train", "faces", "--out", "-"), "data"),
     (("train", "faces", "--out", URL), "data"),
     (("verify", "a.jpg"), "usage"),
@@ -63,10 +64,12 @@ REFUSED = [
     ((*CROSSVAL, "--fold", "5"), "config"),
     ((*CROSSVAL, "--lists", "empty"), "data"),
     ((*CROSSVAL, "--resume"), "run"),
+    ((*CROSSVAL, "--config", "wrong.toml"), "config"),
     ((*CROSSVAL, "--out", "faces/run"), "config"),
     ((*CACHE, "0"), "config"),
     ((*CACHE, "9", "--config", "none.toml"), "config"),
     ((*CACHE, "9", "--config", "fisher.toml"), "config"),
+    ((*CACHE, "9", "--config", "wrong.toml"), "config"),
     ((*CACHE, "9", "--out", "faces"), "data"),
     ((*CACHE, "9", "--", "--quiet"), "config"),
     (("gallery", "list", "none"), "data"),
@@ -93,6 +96,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "empty").mkdir()
     (here / "pairs.csv").write_text("left,right\na.jpg,b.jpg\n")
     (here / "fisher.toml").write_text('model = "fisher"\n')
+    (here / "wrong.toml").write_text('epochs = "many"\n')
     write_lists(here / "faces", here / "lists")
     write_scores(here / "scores.csv", invented(folds=0))
     tiny_bundle(here / "bundle", alignment="landmarks-5", **AMONG_LOOKALIKES)
@@ -121,4 +125,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, words, kind):
     error = json.loads(as_json.stdout)["error"]
     assert set(error) == {"kind", "message"}
     assert error["kind"] == kind
+    for file in {"none.toml", "wrong.toml"} & set(words):
+        assert file in error["message"]
     assert listing(place) == before

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
+from facepairs.grouping.expected import ExpectedErrors
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.review import certainties
 
@@ -43,6 +45,31 @@ def test_the_cut_follows_from_the_pairs_that_it_would_join(precision, cut):
     assert expected.precision == pytest.approx(1 - 4950 * share / 450)
     ends = 1 - 4950 * high / 450, 1 - 4950 * low / 450
     assert expected.precision_interval == pytest.approx(ends)
+
+
+def test_two_faces_of_one_person_are_one_pair():
+    expected = group_faces(heap_of([0, 0], noise=0.001), ERRORS, 0.5).expected
+    assert (expected.joined_pairs, expected.cut) == (1, CUTS[3])
+    assert expected.wrong_pairs == pytest.approx(1e-2)
+    assert expected.precision == pytest.approx(1 - 1e-2)
+    assert expected.precision_interval == pytest.approx((1 - 2e-2, 1 - 5e-3))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "mixed", "told"),
+    [
+        (0.99, 0.5, "fewer than 1 of 1,450 pairs, in fewer than 1 group of more than one person"),
+        (1.0, 1.49, "about 1 of 1,450 pairs, in about 1 group of more than one person"),
+        (5.6, 1.5, "about 6 of 1,450 pairs, in about 2 groups of more than one person"),
+    ],
+)
+def test_what_is_expected_is_told_in_words(wrong, mixed, told):
+    expected = ExpectedErrors(
+        precision=0.98765, precision_interval=(0.9, 1.0), joined_pairs=1450, wrong_pairs=wrong,
+        mixed_people=mixed, cut=0.1, measured_on="forty people",
+    )  # fmt: skip
+    assert expected.describe() == f"{told}; precision 0.9877 (0.9000 to 1.0000; forty people)"
+    assert msgspec.structs.replace(expected, is_valid=False).describe().startswith("not known; ")
 
 
 def test_more_strangers_need_a_stricter_cut():

@@ -6,7 +6,14 @@ import pytest
 
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.fisher.network import FisherNetwork
-from facepairs.models.augment import RandomFace
+from facepairs.models.augment import (
+    MAX_BRIGHTNESS,
+    MAX_CONTRAST,
+    MAX_ROTATION_RAD,
+    MAX_SHIFT,
+    MAX_ZOOM,
+    RandomFace,
+)
 from facepairs.models.build import build_network
 from facepairs.models.losses import EmbeddingLoss
 from facepairs.models.metrics import pair_scores
@@ -108,6 +115,30 @@ def test_strength_zero_only_mirrors():
     many = augment(RandomFace(0.0), np.repeat(one, 32, axis=0))
     kinds = {image.tobytes() for image in many}
     assert kinds == {one[0].tobytes(), np.ascontiguousarray(one[0, :, ::-1]).tobytes()}
+
+
+@pytest.mark.parametrize("strength", [0.5, 2.0])
+def test_every_change_reaches_its_limits_and_none_goes_beyond(strength):
+    count, px = 200, 64
+    y, x = (np.indices((px, px)) / (px - 1)).astype("float32")
+    slopes = np.stack([x, y, np.full_like(x, 0.5)], axis=2)
+    out = augment(RandomFace(strength), np.repeat(slopes[None], count, axis=0))
+    centre = out[:, px // 2 - 6 : px // 2 + 6, px // 2 - 6 : px // 2 + 6]
+    down, right = (np.gradient(centre, axis=axis).mean(axis=(1, 2)) * (px - 1) for axis in (1, 2))
+    angle = np.arctan2(down[:, 0], down[:, 1])
+    grown = np.hypot(down[:, 0], down[:, 1])  # by contrast and zoom
+    middle = centre.mean(axis=(1, 2))
+    shift = (middle[:, :2] - middle[:, 2:]) / grown[:, None]
+    assert 0.3 < (right[:, 0] < 0).mean() < 0.7  # mirrored
+    for found, most, slack in (
+        (np.abs(angle), MAX_ROTATION_RAD, 1.01),
+        (np.abs(shift[:, 0]), MAX_SHIFT, 1 + 2 * MAX_ZOOM * strength),
+        (np.abs(shift[:, 1]), MAX_SHIFT, 1 + 2 * MAX_ZOOM * strength),
+        (np.abs(middle[:, 2] - 0.5), MAX_BRIGHTNESS, 1.1),
+        (grown - 1, MAX_CONTRAST + MAX_ZOOM, 1 + MAX_CONTRAST * strength),
+        (1 - grown, MAX_CONTRAST + MAX_ZOOM, 1.01),
+    ):
+        assert 0.7 * most * strength < found.max() < slack * most * strength
 
 
 def test_every_random_layer_draws_by_seed_and_step():
