@@ -24,7 +24,7 @@ def verify():
     try:
         a, b = (request.files[name].read() for name in ("a", "b"))
         verdict = verifier.verify(a, b, max_fmr=MAX_FMR)
-    except BadImage as error:  # no face, or a file that is no photo
+    except BadImage as error:  # no face, or a file that is not a photo
         return {"error": str(error)}, 422
     faces = {"a": verdict.left, "b": verdict.right}
     return {

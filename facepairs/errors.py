@@ -1,9 +1,13 @@
 """Errors that a user can act on; every other exception is a bug."""
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Literal, Self
 
 LONGEST = 600  # characters of a message
+
+Problem = Literal[
+    "no_permission", "not_image", "too_large", "unreadable", "unsupported", "zero_byte"
+]
 
 
 class FacepairsError(Exception):
@@ -87,6 +91,19 @@ class BadImage(FacepairsError):
     """One image that cannot be read."""
 
     kind = "image"
+
+
+class ImageProblem(BadImage):
+    """An image that cannot be read.
+
+    Attributes:
+        problem: The kind of problem.
+        reason: The problem in words, and what to do about it.
+    """
+
+    def __init__(self, name: str, problem: Problem = "unreadable", reason: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if reason else name)
+        self.problem, self.reason = problem, reason
 
 
 class NoFace(BadImage):

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from facepairs.beam.paths import parse_place, remote_errors
 from facepairs.beam.runner import make_ordered_map
-from facepairs.bundles.measured import EQUAL_PRIORS, check_prior
+from facepairs.bundles.error_profile import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.photos.reader import read_listed
 from facepairs.support.parallel import batches
 from facepairs.verification.score_list import (
     PairsReport,
     folder_of_photos,
     read_list,
+    read_listed,
     write_scores,
 )
 from facepairs.verification.verifier import Verifier

@@ -6,22 +6,18 @@
       model.keras      the same network, to continue training
       identities.json  hashes of the people used in training and calibration
       measured.json    calibration, thresholds, and the errors at every threshold
-      cohort.npy       centres of many people's embeddings, for grouping
       MODEL_CARD.md    the manifest for people to read
 
 Nothing in a bundle is ever executed or unpickled, and no file outside the folder is read.
 """
 
 import hashlib
-import io
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from facepairs.bundles.error_profile import MEASURED, ErrorProfile, parse_measured
 from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
     DIGEST,
@@ -33,23 +29,14 @@ from facepairs.bundles.manifest import (
     parse_manifest,
     read_regular_file,
 )
-from facepairs.bundles.measured import (
-    MEASURED,
-    ErrorProfile,
-    parse_measured,
-)
 from facepairs.errors import BadBundle
 from facepairs.support.places import refuse_url
 
 NETWORK = "network.onnx"
 MODEL = "model.keras"
 CARD = "MODEL_CARD.md"
-COHORT = "cohort.npy"
-MAX_DIMENSIONS = 4096
 DEFAULT = "default"  # a folder of that name is given as ./default, or as a Path
 FOLDER = Path(__file__).parents[1] / "default_model"  # package data: pip unpacks it as a folder
-
-Floats = npt.NDArray[np.float32]
 
 
 def bundle_folder(path: Path | str | None) -> Path:
@@ -138,17 +125,6 @@ class Bundle:
         """Read the network's bytes; raises BadBundle."""
         return self.read(self.manifest.network.file)
 
-    @cached_property
-    def cohort(self) -> Floats | None:
-        """The cohort of the network's embeddings, float32[K, D]; None without one.
-
-        Raises:
-            BadBundle: It is damaged.
-        """
-        if COHORT not in self.manifest.files:
-            return None
-        return parse_rows(self.read(COHORT), self.folder / COHORT)
-
     def check_all(self) -> bool:
         """Check every file that the manifest lists; raises BadBundle.
 
@@ -171,27 +147,3 @@ class Bundle:
         if MEASURED not in self.manifest.files:
             return ErrorProfile()
         return parse_measured(self.read(MEASURED), self.folder / MEASURED)
-
-
-def npy_bytes(rows: Floats) -> bytes:
-    """Return the content of an .npy file of float32."""
-    content = io.BytesIO()
-    np.save(content, rows.astype("<f4"), allow_pickle=False)
-    return content.getvalue()
-
-
-def parse_rows(content: bytes, path: Path) -> Floats:
-    """Read the content of an .npy file of float32[N, D]; nothing in it is executed.
-
-    Raises:
-        BadBundle: It is damaged.
-    """
-    try:
-        rows: Floats = np.load(io.BytesIO(content), allow_pickle=False)
-        if rows.dtype != np.float32 or rows.ndim != 2 or not rows.size:
-            raise ValueError(f"it holds {rows.dtype} {list(rows.shape)}")
-        if rows.shape[1] > MAX_DIMENSIONS or not np.isfinite(rows).all():
-            raise ValueError("its numbers cannot be used")
-    except (ValueError, EOFError, OSError) as error:
-        raise BadBundle(f"{path}: damaged ({error}); copy the bundle again") from None
-    return rows

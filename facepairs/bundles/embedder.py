@@ -16,7 +16,7 @@ into the square:
     points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
     align = "landmarks"        # the centre of the canonical frame of `photos.frame`
     crop = 0.512               # its share of the frame's side, such as 128 of 250 pixels
-    align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
+    align = "none"             # the same of the whole image, with `crop`; no face is looked for
 
 Optional keys:
 
@@ -43,9 +43,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
+from facepairs.bundles.error_profile import ErrorProfile, parse_measured
 from facepairs.bundles.identities import NOBODY, Identities, parse_identities
 from facepairs.bundles.manifest import check_file_name, read_regular_file
-from facepairs.bundles.measured import ErrorProfile, parse_measured
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 from facepairs.support.validation import parse_toml, validate

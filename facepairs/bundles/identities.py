@@ -18,7 +18,7 @@ from facepairs.support.validation import validate
 def identity_hash(name: str) -> str:
     """Return 16 hex digits for a person's name: BLAKE2b of 8 bytes over its NFC form in UTF-8.
 
-    It only keeps names out of a shared bundle's text: whoever guesses a name can check it.
+    It only keeps names out of a shared bundle's text: anyone who guesses a name can check it.
 
     References:
         RFC 7693 (BLAKE2).
@@ -81,5 +81,5 @@ def hashed_in(names: Sequence[str], hashes: frozenset[str]) -> npt.NDArray[np.bo
     `Ann Example` and `Ann_Example` are the same person.
     """
     spellings = ((name, name.replace(" ", "_"), name.replace("_", " ")) for name in names)
-    found = (any(identity_hash(one) in hashes for one in dict.fromkeys(s)) for s in spellings)
+    found = (any(identity_hash(name) in hashes for name in dict.fromkeys(s)) for s in spellings)
     return np.fromiter(found, np.bool_, len(names))

@@ -31,15 +31,13 @@ INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 class NetworkEntry(msgspec.Struct, frozen=True):
     """The ONNX network: its file in the bundle, the names of its inputs and of its output.
 
-    `image_px` is the side in pixels at which it works inside; crops come at `framing.crop_px`. A
-    network of 8 `bits` computes its convolutions with whole numbers.
+    `image_px` is the side in pixels at which it works inside; crops come at `framing.crop_px`.
     """
 
     file: str
     inputs: tuple[str, ...]
     output: str
     image_px: int | None = None
-    bits: int = 32
 
 
 class FileEntry(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """`Model`: what verification needs of a network, whether a bundle or a TOML describes it.
 
-`bundles.loading` makes models; nothing else looks at where one comes from.
+`bundles.model` makes models; nothing else looks at where one comes from.
 """
 
 import hashlib
@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.embedder import Colours, Embedder, Layout, Scaling
+from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
+from facepairs.bundles.embedder import (
+    EMBEDDER,
+    Colours,
+    Embedder,
+    Layout,
+    Scaling,
+    is_embedder,
+)
+from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.manifest import Alignment, Kind
-from facepairs.bundles.measured import ErrorProfile
+from facepairs.bundles.manifest import MANIFEST, Alignment, Kind, Manifest
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 
@@ -49,6 +53,11 @@ class Network:
     colours: Colours = "rgb"
     scaling: Scaling | None = None
     settings: str = ""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the network embeds one face; if not, it scores two."""
+        return self.kind == "embedding"
 
     @cached_property
     def embedder_sha256(self) -> str:
@@ -92,8 +101,6 @@ class Model:
         alignment: "landmarks-5": faces are found and aligned; "lfw-frame": images are used whole.
         profile: Calibration, thresholds and errors; empty before the model is calibrated.
         origin: Where it comes from.
-        cohort: Where its embeddings crowd, float32[K, D], see `grouping.linkage`; None where
-            that was not measured: only the included model has it.
         files: What it was loaded from, to be written again with another profile.
     """
 
@@ -104,7 +111,6 @@ class Model:
     alignment: Alignment
     profile: ErrorProfile
     origin: Origin
-    cohort: npt.NDArray[np.float32] | None = field(default=None, repr=False)
     files: Bundle | Embedder = field(repr=False)
 
     @property
@@ -118,8 +124,97 @@ class Model:
         Args:
             use: What needs them, such as `a gallery keeps embeddings`.
         """
-        if self.network.kind != "embedding":
-            raise BadBundle(
-                f"{self.place}: scores pairs and has no embeddings, but {use}; use another model, "
-                "such as the included one"
-            )
+        if not self.network.embeds:
+            raise self.no_embeddings(use)
+
+    def no_embeddings(self, use: str) -> BadBundle:
+        """Return the error of a network of pairs; see `check_embeds`."""
+        return BadBundle(
+            f"{self.place}: scores pairs and has no embeddings, but {use}; use another model, such "
+            "as the included one"
+        )
+
+
+def open_model(path: Path | str | None) -> Model:
+    """Open a bundle's folder, or an external embedder.
+
+    Args:
+        path: A bundle, the TOML of an external embedder, or a folder that holds it as
+            `embedder.toml`. None and the word `default` mean the bundle that comes with the
+            package.
+
+    Raises:
+        BadBundle: The model is missing, damaged or cannot be used.
+    """
+    if path is not None and is_embedder(path):
+        return _load_embedder(Embedder.open(path))
+    return load_bundle(Bundle.open(path))
+
+
+def load_bundle(bundle: Bundle) -> Model:
+    """Return the model in a bundle; raise BadBundle if a file is missing or damaged."""
+    manifest = bundle.manifest
+    return Model(
+        place=DEFAULT if bundle.folder == FOLDER else str(bundle.folder),
+        name=manifest.model,
+        network=Network(
+            path=bundle.network_path,
+            described_in=bundle.folder / MANIFEST,
+            content=bundle.read_network(),
+            kind=manifest.kind,
+            inputs=manifest.network.inputs,
+            output=manifest.network.output,
+            has_unit_rows=True,
+        ),
+        framing=manifest.framing,
+        alignment=manifest.alignment,
+        profile=bundle.profile,
+        origin=_origin_of_bundle(manifest, bundle.identities),
+        files=bundle,
+    )
+
+
+def _origin_of_bundle(manifest: Manifest, identities: Identities) -> Origin:
+    training, licence = manifest.training, manifest.weights_licence
+    if licence and not manifest.licence:
+        licence += " (of the weights that it started from)"
+    return Origin(
+        identities=identities,
+        protocol=None if training.data else str(training.protocol),
+        trained_on=training.data
+        or (
+            f"{training.people or 0:,} people, {training.images or 0:,} images, protocol "
+            f"{training.protocol}, seed {training.seed}"
+        ),
+        licence=licence,
+        created=manifest.created,
+    )
+
+
+def _load_embedder(files: Embedder) -> Model:
+    toml, people = files.toml, len(files.identities.training)
+    counted = f"{people:,} people" if toml.people is not None else None
+    return Model(
+        place=str(files.folder if files.path.name == EMBEDDER else files.path),
+        name=files.name,
+        network=Network(
+            path=files.network_path,
+            described_in=files.path,
+            content=files.read_network(),
+            output=toml.output,
+            layout=toml.layout,
+            colours=toml.colours,
+            scaling=files.scaling,
+            settings=files.embedding_settings(),
+        ),
+        framing=files.framing,
+        alignment="lfw-frame" if toml.align == "none" else "landmarks-5",
+        profile=files.profile,
+        origin=Origin(
+            identities=files.identities,
+            lists_training=toml.people is not None,
+            trained_on=toml.training_data or counted,
+            licence=toml.licence,
+        ),
+        files=files,
+    )

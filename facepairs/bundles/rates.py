@@ -145,9 +145,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         fmr: T rates with their intervals, among all impostor pairs.
         lookalike_fmr: The same among those that look alike; None where these are not known.
         fnmr: The same among genuine pairs.
-        small_faces: Tables of pairs of small faces, the smallest first; only the included model has
-            these and the next.
-        turned_faces: Tables of pairs with a face turned sideways, the most turned first.
         grouping: What was measured of groups of faces; None where it was not.
 
     Raises:
@@ -163,8 +160,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     fmr: Rows
     lookalike_fmr: Rows | None
     fnmr: Rows
-    small_faces: tuple["SmallFaces", ...] = ()
-    turned_faces: tuple["TurnedFaces", ...] = ()
     grouping: GroupErrors | None = None
 
     def __post_init__(self) -> None:
@@ -176,17 +171,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
                 "errors need one rate of each kind for each threshold, and rising thresholds; "
                 "calibrate again"
             )
-
-    def of_hard_faces(self, side_px: float, yaw: float) -> "list[ErrorTable]":
-        """Return the tables of pairs like one with a small face, or one turned sideways, if any.
-
-        Args:
-            side_px: Side of the square around the smaller face, from the brows to the chin.
-            yaw: How far the more turned face is turned, as `Face.yaw`.
-        """
-        small = [row.errors for row in self.small_faces if side_px < row.below_px]
-        turned = [row.errors for row in self.turned_faces if abs(yaw) >= row.above_yaw]
-        return small[:1] + turned[:1]
 
     def at(self, threshold: float) -> Errors:
         """Return the errors at a threshold.
@@ -229,31 +213,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         return next((value for value, row in rows if row[0] <= supported), self.thresholds[-1])
 
 
-class SmallFaces(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors of pairs whose smaller face is below a size.
-
-    Attributes:
-        below_px: Side of the square around the smaller face, from the brows to the chin.
-        errors: What was measured of them; its own `small_faces` are empty.
-    """
-
-    below_px: Annotated[float, Meta(gt=0)]
-    errors: ErrorTable
-
-
-class TurnedFaces(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors of pairs with a face that is turned sideways.
-
-    Attributes:
-        above_yaw: The more turned face's offset of the nose from the middle of the eyes, in eye
-            distances, is at least this.
-        errors: What was measured of them; its own `turned_faces` are empty.
-    """
-
-    above_yaw: Annotated[float, Meta(gt=0)]
-    errors: ErrorTable
-
-
 class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     """A threshold on the score (accept from there on), and its errors.
 
@@ -281,24 +240,6 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
         """Name a promise after its rate."""
         if not self.name and self.max_fmr is not None:
             msgspec.structs.force_setattr(self, "name", f"fmr-{self.max_fmr:g}")
-
-    def for_faces(
-        self, table: ErrorTable | None, side_px: float, yaw: float = 0.0
-    ) -> "OperatingPoint":
-        """Return the same threshold with the errors of pairs of such faces.
-
-        Where small faces and turned ones have been measured, those with more genuine pairs missed.
-
-        Args:
-            table: The errors of the model.
-            side_px: Side of the square around the smaller face, from the brows to the chin.
-            yaw: How far the more turned face is turned, as `Face.yaw`.
-        """
-        if table is None or self.threshold is None:
-            return self
-        found = [hard.at(self.threshold) for hard in table.of_hard_faces(side_px, yaw)]
-        worst = max(found, key=lambda one: one.fnmr.value if one.fnmr else 0.0, default=self.errors)
-        return msgspec.structs.replace(self, errors=worst)
 
     @property
     def label(self) -> str:

@@ -1,7 +1,8 @@
 """Scorers run a model's network: crops in, embeddings and scores out.
 
-All callers use `Scorer`. An `EmbeddingScorer` embeds each face and compares embeddings by
-their cosine; a `PairScorer` runs its network on the crops of both faces.
+All callers use `Scorer`. An `EmbeddingScorer` represents a face by its embedding and compares
+embeddings by their cosine. A `PairScorer` represents a face by its crop and runs its network on two
+crops.
 
 Array contract: crops are uint8[N, crop_px, crop_px, 3], RGB; higher scores are more alike. The
 size of a batch changes a score by float32 rounding at most (matrix products are cut by it).
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from facepairs.bundles.model import Model, Network
+from facepairs.bundles.model import Model
 from facepairs.errors import BadBundle, BadConfig, BadData
 from facepairs.photos.crop import Crop
 from facepairs.support.platform import keep_for_ever
@@ -143,18 +144,22 @@ class Scorer(ABC):
     """Scores faces; thread-safe, and pickled with its network.
 
     Args:
-        network: The network.
-        crop_px: Side of the crops that it takes.
+        model: The model.
         threads: Threads of one call; None for one per core.
 
     Raises:
         BadBundle: The network cannot be opened, or is not as it is described.
     """
 
-    def __init__(self, network: Network, crop_px: int, threads: int | None = None) -> None:
-        self.network = network
-        self._crop_px = crop_px
-        self._session = OnnxSession(network.content, network.path, threads)
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        self.model, self.network = model, model.network
+        self._crop_px = model.framing.crop_px
+        self._session = OnnxSession(self.network.content, self.network.path, threads)
+
+    @property
+    @abstractmethod
+    def cache_key(self) -> str:
+        """The name under which `represent` of a face is worth keeping; "" if it is not."""
 
     @property
     @abstractmethod
@@ -222,19 +227,22 @@ class Scorer(ABC):
 
 def open_scorer(model: Model, threads: int | None = None) -> Scorer:
     """Open a model's network; arguments and errors as for `Scorer`."""
-    scorer = PairScorer if model.network.kind == "pair" else EmbeddingScorer
-    return scorer(model.network, model.framing.crop_px, threads)
+    return (EmbeddingScorer if model.network.embeds else PairScorer)(model, threads)
 
 
 class EmbeddingScorer(Scorer):
     """Embeds each face; the score of two is the cosine of their embeddings."""
 
-    def __init__(self, network: Network, crop_px: int, threads: int | None = None) -> None:
-        super().__init__(network, crop_px, threads)
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        super().__init__(model, threads)
         self._check_input()
         self._output = self._checked_output()
         size = self._input.shape[0]
         self._batch = size if isinstance(size, int) else BATCH_CROPS
+
+    @property
+    def cache_key(self) -> str:
+        return self.network.embedder_sha256
 
     @cached_property
     def width(self) -> int:
@@ -324,12 +332,14 @@ class EmbeddingScorer(Scorer):
 class PairScorer(Scorer):
     """Runs a network of two faces, such as `difference`; there are no embeddings."""
 
+    cache_key = ""
+
     @property
     def width(self) -> int:
-        raise self._no_embeddings()
+        raise self.model.no_embeddings("embeddings are needed")
 
     def embed(self, crops: Crop) -> ScoreArray:
-        raise self._no_embeddings()
+        raise self.model.no_embeddings("embeddings are needed")
 
     def represent(self, crops: Crop) -> Crop:
         return crops
@@ -350,12 +360,6 @@ class PairScorer(Scorer):
 
     def check_threshold(self, threshold: float) -> None:
         pass  # the scores of such a network have no limits
-
-    def _no_embeddings(self) -> BadBundle:
-        return BadBundle(
-            f"{self.network.path.parent}: scores pairs and has no embeddings; use another model, "
-            "such as the included one"
-        )
 
 
 def _takes_shape(node: Any, sizes: list[int]) -> bool:

@@ -15,8 +15,8 @@ import msgspec
 
 from facepairs.bundles.bundle import CARD, Bundle
 from facepairs.bundles.embedder import EMBEDDER, Embedder, is_embedder
+from facepairs.bundles.error_profile import MEASURED, ErrorProfile, parse_measured
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.loading import open_model
 from facepairs.bundles.manifest import (
     DIGEST,
     IDENTITIES,
@@ -27,8 +27,7 @@ from facepairs.bundles.manifest import (
     manifest_digest,
     parse_manifest,
 )
-from facepairs.bundles.measured import MEASURED, ErrorProfile, parse_measured
-from facepairs.bundles.model import Model
+from facepairs.bundles.model import Model, open_model
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.machine import package_versions
@@ -85,7 +84,6 @@ def rewrite_bundle(
     changes: Mapping[str, Any],
     identities: Identities | None = None,
     profile: ErrorProfile | None = None,
-    more_files: Mapping[str, bytes] | None = None,
 ) -> Bundle:
     """Write a copy of a bundle with some fields of its manifest changed and a new model card.
 
@@ -95,7 +93,6 @@ def rewrite_bundle(
         changes: Fields of the manifest; a value of None removes the field.
         identities: The people that the copy knows; None for those of `bundle`.
         profile: What was measured of the copy; None for that of `bundle`.
-        more_files: Files that the copy has besides, or instead of those of the same name.
 
     Raises:
         BadBundle: As `write_bundle` does.
@@ -104,7 +101,7 @@ def rewrite_bundle(
     merged = {**bundle.raw, **changes}
     values = {name: value for name, value in merged.items() if value is not None}
     files = {name: bundle.read(name) for name in bundle.manifest.files}
-    return write_bundle(out, values, {**files, **(more_files or {})}, identities, profile)
+    return write_bundle(out, values, files, identities, profile)
 
 
 def write_calibrated(model: Model, out: Path, profile: ErrorProfile, names: list[str]) -> Model:

@@ -6,7 +6,7 @@ from facepairs.cli.shared.options import Json, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
 
 if TYPE_CHECKING:
-    from facepairs.bundles.measured import ErrorProfile
+    from facepairs.bundles.error_profile import ErrorProfile
     from facepairs.bundles.model import Model
 
 PHOTOS = {
@@ -21,8 +21,8 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
 
     Also compares its files with their checksums.
     """
-    from facepairs.bundles.loading import open_model
-    from facepairs.bundles.measured import operating_point
+    from facepairs.bundles.error_profile import operating_point
+    from facepairs.bundles.model import open_model
 
     model = open_model(bundle)
     has_checksums = model.files.check_all()
@@ -53,7 +53,7 @@ def _rows(model: "Model", has_checksums: bool) -> list[tuple[str, str]]:
 
 def _point_rows(profile: "ErrorProfile") -> list[tuple[str, str]]:
     """Return the thresholds with their errors: first the default, then the others, rising."""
-    from facepairs.bundles.measured import operating_point
+    from facepairs.bundles.error_profile import operating_point
 
     default = operating_point(profile)
     rates = [row.max_fmr for row in profile.thresholds if row.threshold is not None]

@@ -60,7 +60,7 @@ def score(
     Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
     --root may be a gs://, s3:// or hdfs:// place.
     """
-    from facepairs.bundles.measured import check_prior, describe_prior
+    from facepairs.bundles.error_profile import check_prior, describe_prior
     from facepairs.verification.provenance import check_scores_file
     from facepairs.verification.score_list import score_list
     from facepairs.verification.verifier import Verifier

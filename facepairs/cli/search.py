@@ -61,8 +61,14 @@ def search(
     print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
         rows = [
-            [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
-            for one in ranking.compared[:MAX_SHOWN]
+            [
+                str(photo.rank),
+                f"{photo.score:.4f}",
+                MATCH[photo.match],
+                photo.path,
+                photo.describe_face(),
+            ]
+            for photo in ranking.compared[:MAX_SHOWN]
         ]
         print()
         print_rows([["rank", "score", "match", "photo", "face"], *rows])

@@ -112,11 +112,11 @@ def _groups(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
     """Return sorted groups in which every two are a pair; a photo may be in several groups."""
     alike = set(pairs)
     groups: list[list[int]] = []
-    for one in sorted({number for pair in alike for number in pair}):
-        fits = (group for group in groups if all((other, one) in alike for other in group))
+    for photo in sorted({number for pair in alike for number in pair}):
+        fits = (group for group in groups if all((other, photo) in alike for other in group))
         group = next(fits, None)
         if group is None:
-            groups.append([one])
+            groups.append([photo])
         else:
-            group.append(one)
+            group.append(photo)
     return [group for group in groups if len(group) > 1]

@@ -142,7 +142,7 @@ class DistinctPeopleSampler:
     """Draws genuine pairs such that no person occurs twice in a batch, as in-batch losses need.
 
     People with several photos and people with one photo are each drawn in passes: every pass shows
-    everybody once, in a new order; whoever does not fill a last batch waits for the next pass. A
+    each person once, in a new order; people who do not fill a last batch wait for the next pass. A
     person with one photo is paired with the same photo: training then augments the two differently.
 
     Args:

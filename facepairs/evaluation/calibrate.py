@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.bundle import DEFAULT
-from facepairs.bundles.loading import open_model
-from facepairs.bundles.measured import operating_point
-from facepairs.bundles.model import Model
+from facepairs.bundles.error_profile import operating_point
+from facepairs.bundles.model import Model, open_model
 from facepairs.bundles.rates import BALANCED, ErrorTable, OperatingPoint
 from facepairs.bundles.writer import check_replaceable, write_calibrated
 from facepairs.data.groups import read_families
@@ -171,7 +170,12 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
             probability = curve.probability(scored.score)
             ece = expected_calibration_error(genuine, probability, alike)
     if not kept and scored.heap:
-        measured = msgspec.structs.replace(measured, errors=_with_grouping(table, scored.heap))
+        measured = msgspec.structs.replace(
+            measured,
+            errors=_with_grouping(table, scored.heap),
+            included=former.included
+            and msgspec.structs.replace(former.included, small_faces=(), turned_faces=()),
+        )
     now = operating_point(measured)
     before = _former_point(model, now.name)
     if before is not None and before.threshold is not None:
@@ -197,7 +201,7 @@ def _with_grouping(table: ErrorTable, heap: FaceHeap) -> ErrorTable:
 
 def _new(table: ErrorTable, former: ErrorTable) -> ErrorTable | None:
     """Return errors measured now; None where the former ones are of the very same pairs."""
-    plain = msgspec.structs.replace(former, grouping=None, small_faces=(), turned_faces=())
+    plain = msgspec.structs.replace(former, grouping=None)
     return None if table == plain else table
 
 

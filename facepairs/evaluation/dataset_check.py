@@ -152,7 +152,7 @@ def _likeness(
     """Return the findings from the embeddings of the photos."""
     missing = np.full(verifier.scorer.width, np.nan, np.float32)
     embeddings = np.stack([missing if row is None else row for row in found])
-    same = find_same_people(index, embeddings, verifier.model.cohort)
+    same = find_same_people(index, embeddings, verifier.model.profile.cohort)
     return list(likeness_findings(index, embeddings, find_mislabelled(index, embeddings), same))
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from facepairs.bundles.loading import open_model
-from facepairs.bundles.model import Model
+from facepairs.bundles.model import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification

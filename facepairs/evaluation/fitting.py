@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import Calibration, ErrorProfile
+from facepairs.bundles.error_profile import Calibration, ErrorProfile
 from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough

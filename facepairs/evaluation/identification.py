@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import ErrorProfile, identification_point
+from facepairs.bundles.error_profile import ErrorProfile, identification_point
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Rate
 from facepairs.bundles.scorer import ScoreArray

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from facepairs.bundles.measured import Calibration, operating_point
+from facepairs.bundles.error_profile import Calibration, operating_point
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint
 from facepairs.data.groups import PeopleGroups

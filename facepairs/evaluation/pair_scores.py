@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import ErrorProfile
+from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.model import Model
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import FaceIndex
@@ -123,7 +123,7 @@ def score_pairs(
         faces: Which face of each photo is used.
     """
     images, person = pairs.images(), index.person_of.astype(np.int64)
-    if verifier.model.network.kind == "pair":
+    if not verifier.model.network.embeds:
         samples = read_images(verifier, index, images, faces)
         found = dict(zip(images.tolist(), samples, strict=True))
         failures = {image: sample.error for image, sample in found.items() if sample.error}
@@ -141,7 +141,7 @@ def score_pairs(
     scores = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
     alike = find_lookalikes(embeddings, person, pairs)
     known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
-    heap = FaceHeap(embeddings[known], person[known], verifier.model.cohort)
+    heap = FaceHeap(embeddings[known], person[known], verifier.model.profile.cohort)
     return ScoredPairs(index, pairs, scores, alike, heap, failures=failures)
 
 
@@ -185,9 +185,9 @@ def add_impostors_for(
     models: Sequence[Model], index: FaceIndex, pairs: PairList, count: int | None = None
 ) -> PairList:
     """Add impostor pairs as `add_impostors` does, unless a network has to score each of them."""
-    if any(model.network.kind == "pair" for model in models):
-        return pairs
-    return add_impostors(index, pairs, count=count)
+    if all(model.network.embeds for model in models):
+        return add_impostors(index, pairs, count=count)
+    return pairs
 
 
 def add_impostors(

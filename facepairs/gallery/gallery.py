@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 
-from facepairs.bundles.measured import identification_point
+from facepairs.bundles.error_profile import identification_point
 from facepairs.bundles.model import Model
 from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.data.index import UNNAMED, FaceIndex

@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from facepairs.errors import BadImage
+from facepairs.errors import BadImage, ImageProblem
 from facepairs.grouping.collection import Box
 from facepairs.photos.decode import upright
 from facepairs.photos.detector import search_photo
 from facepairs.photos.photo import open_photo
 from facepairs.photos.photo_record import large_enough
-from facepairs.photos.problem import ImageProblem
 
 SIDES = (2.6, 2.2, 1.8, 1.5, 1.25, 1.1)  # of a picture, in sides of its face
 PICTURE_SIDE = 1.6  # where the face is not found, or people look at it

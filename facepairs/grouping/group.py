@@ -81,7 +81,7 @@ def group(
         if target is not None and (target / FACES).exists():
             collection, before = read_people_folder(target, collection, verifier)
         groups = group_faces(
-            collection, errors, precision, before.settled, before.names, model.cohort, known
+            collection, errors, precision, before.settled, before.names, model.profile.cohort, known
         )
     if target is not None:
         write_people_folder(groups, target, before, copy)

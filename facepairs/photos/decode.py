@@ -12,8 +12,17 @@ from typing import Any
 
 from PIL import Image
 
-from facepairs.photos import jpeg
-from facepairs.photos.hazards import TIFF, tags_overclaim
+from facepairs.photos.hazards import (
+    END,
+    FRAMES,
+    JPEG,
+    NO_MARKER,
+    SCAN,
+    TIFF,
+    has_several_scans,
+    jpeg_segments,
+    tags_overclaim,
+)
 from facepairs.photos.photo import Photo, damage_as_bad_image, quiet_pillow, undecoded
 from facepairs.photos.pixels import to_rgb
 from facepairs.support.platform import return_freed_memory
@@ -83,7 +92,7 @@ def decode_cost_px(data: object, pixels: int, stored_pixels: int) -> int:
     """
     if not isinstance(data, bytes):
         return pixels
-    if stored_pixels > LARGE_PIXELS and jpeg.has_several_scans(data):
+    if stored_pixels > LARGE_PIXELS and has_several_scans(data):
         return max(pixels, stored_pixels)
     if data[4:8] == b"ftyp" or data[8:12] == b"WEBP":
         return pixels * CANVASES_COST
@@ -159,19 +168,19 @@ def is_tf_decodable(photo: Photo) -> bool:
         photo: What `open_photo` returned for a file or its bytes; it was decoded without an error.
     """
     data = photo.content
-    if not isinstance(data, bytes) or not data.startswith(jpeg.SIGNATURE):
+    if not isinstance(data, bytes) or not data.startswith(JPEG):
         return False
     scans = pixels = 0
-    marker = jpeg.NO_MARKER
-    for marker, start, _, _ in jpeg.segments(data):
-        scans += marker == jpeg.SCAN
-        if marker in jpeg.FRAMES:  # ITU-T T.81, B.2.2
+    marker = NO_MARKER
+    for marker, start, _, _ in jpeg_segments(data):
+        scans += marker == SCAN
+        if marker in FRAMES:  # ITU-T T.81, B.2.2
             height, width, components = struct.unpack_from(">HHB", data, start + 3)
             pixels = width * height
             if marker not in _HUFFMAN_FRAMES or components not in (1, 3):
                 return False
     small = scans == 1 or pixels <= LARGE_PIXELS
-    return marker == jpeg.END and small
+    return marker == END and small
 
 
 def turn_of(image: Image.Image) -> Image.Transpose | None:

@@ -21,11 +21,11 @@ from functools import cache, partial
 import numpy as np
 from PIL import Image, ImageOps
 
+from facepairs.errors import ImageProblem
+from facepairs.photos.crop import Points, centred_square, warp
 from facepairs.photos.decode import upright
 from facepairs.photos.frame import FRAME_PX, TEMPLATE, Face
 from facepairs.photos.photo import Photo
-from facepairs.photos.problem import ImageProblem
-from facepairs.photos.warp import Points, centred_square, warp
 from facepairs.photos.yunet import MAX_FACES, detect
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here.
@@ -104,9 +104,8 @@ def locate_faces(picture: Image.Image, found: list[Face]) -> list[Face]:
         if located and _overlap(located, face) and not any(_overlap(located, o) for o in others):
             faces[number] = located
     small = _locate(partial(_confirm, picture), _missed(picture, faces), picture.size, True)
-    return [*faces, *(face for face in small if not any(_overlap(face, one) for one in faces))][
-        :MAX_FACES
-    ]
+    small = [face for face in small if not any(_overlap(face, other) for other in faces)]
+    return [*faces, *small][:MAX_FACES]
 
 
 def search_photo(photo: Photo) -> list[Face]:
@@ -170,7 +169,7 @@ def _locate(
 
 def _may_come_first(face: Face, located: list[Face], size: tuple[int, int]) -> bool:
     """Return whether a single detection must be located before the first face is known."""
-    most = max((_prominence(one, size) for one in located), default=-math.inf)
+    most = max((_prominence(other, size) for other in located), default=-math.inf)
     return not located or (len(located) < MAX_COMPARED and _prominence(face, size) > most - CLOSE)
 
 
@@ -213,7 +212,7 @@ def _missed(picture: Image.Image, faces: list[Face]) -> list[Face]:
     """Detect small faces of a large image that are not among those found at a moderate size."""
     moderate, large = _search_scales(picture)
     larger = _detect_in(picture, large, 0) if moderate < 1 else []
-    return [face for face in larger if not any(_overlap(face, one) for one in faces)]
+    return [face for face in larger if not any(_overlap(face, other) for other in faces)]
 
 
 def _search_scales(picture: Image.Image) -> tuple[float, float]:
@@ -284,7 +283,7 @@ def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) ->
     landmarks, scores = [], []
     for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
         scale, side_px = views[number // 2]
-        points = np.array([one.landmarks for one in detections]).reshape(-1, 5, 2)
+        points = np.array([face.landmarks for face in detections]).reshape(-1, 5, 2)
         if number % 2:
             points = ((side_px - 1, 0) - points * (1, -1))[:, MIRRORED]
         in_frame = (points - (side_px - 1) / 2) / scale + (FRAME_PX - 1) / 2
@@ -299,8 +298,8 @@ def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) ->
     return Face(face.to_frame.inverse()(np.mean(landmarks, axis=0)), score)
 
 
-def _distance(one: Points, other: Points) -> float:
-    return float(np.linalg.norm(one - other, axis=1).mean())
+def _distance(left: Points, right: Points) -> float:
+    return float(np.linalg.norm(left - right, axis=1).mean())
 
 
 def _distinct(faces: list[Face]) -> list[Face]:

@@ -10,12 +10,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.errors import BadConfig, BadData, BadImage, ImageProblem
 from facepairs.photos.crop import Crop
 from facepairs.photos.frame import Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.photo_record import PhotoRecord
-from facepairs.photos.problem import ImageProblem
 from facepairs.support.words import counted
 
 LEVEL_DEG = 5.0  # a smaller roll is not worth a word
@@ -51,7 +50,8 @@ class FaceSample:
         hints: What makes the face hard to judge. Of faces behind the first, only `detect` and
             enrolment look for hints.
         crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
-        embedding: float32[D]; None where it is not needed.
+        embedding: What the network compares: float32[D], or the crop itself if it scores pairs.
+            None where it is not needed.
         is_new: Something was found just now that the cache may keep.
     """
 
@@ -63,7 +63,7 @@ class FaceSample:
     face: Face | None = None
     hints: tuple[Hint, ...] = ()
     crop: Crop | None = field(default=None, repr=False)  # an image of a person belongs in no log
-    embedding: npt.NDArray[np.float32] | None = field(default=None, repr=False)
+    embedding: npt.NDArray[Any] | None = field(default=None, repr=False)
     is_new: bool = False
 
     @property

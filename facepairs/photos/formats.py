@@ -9,9 +9,8 @@ import re
 
 from PIL import Image, features
 
-from facepairs.photos.hazards import GIF, PNG, TIFF
-from facepairs.photos.jpeg import SIGNATURE as JPEG
-from facepairs.photos.problem import ImageProblem
+from facepairs.errors import ImageProblem
+from facepairs.photos.hazards import GIF, JPEG, PNG, TIFF
 from facepairs.support.extras import install_advice
 
 BMP, RIFF, WEBP = b"BM", b"RIFF", b"WEBP"

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.photos.crop import Crop, CropSpec, warp_photo
+from facepairs.photos.crop import Crop, CropSpec, Points, Similarity, centred_square, warp_photo
 from facepairs.photos.photo import Photo
-from facepairs.photos.warp import Points, Similarity, centred_square
 
 FRAME_PX = 250
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin

@@ -3,16 +3,16 @@
 Decoders limit the pixels of an image and nothing else: a JPEG may repeat its scans, a PNG or a JPEG
 may consist of millions of empty parts, a GIF of comments, and every tag of a TIFF or an EXIF block,
 or every item of an AVIF, may claim the same bytes. A walk over the parts of a file finds this in
-milliseconds.
+milliseconds. The walk over a JPEG, `jpeg_segments`, also serves `decode`.
 """
 
 import itertools
 import re
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from facepairs.photos import jpeg
-
+JPEG = b"\xff\xd8\xff"
 PNG, GIF = b"\x89PNG\r\n\x1a\n", b"GIF8"
 TIFF = (b"II*\0", b"MM\0*")
 EXIF_PREFIX = b"Exif\0\0"
@@ -26,6 +26,15 @@ EXIF_ITEM = re.compile(rb"(infe[\2\3].{3}(?:.{4}|.{6}))Exif", re.DOTALL)  # ISO 
 _TAG_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2} | {
     9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8
 }  # fmt: skip
+NO_MARKER, END, SCAN, APP1 = 0, 0xD9, 0xDA, 0xE1
+FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_STANDALONE = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a length
+
+# Decoders search for the next marker like these patterns: they skip other bytes and, within a
+# scan, stuffed zeros and restart markers (ITU-T T.81, B.1.1). There is no `+` after the \xff
+# because the search would then try a long run of \xff from every start.
+_MARKER = re.compile(rb"\xff([\x01-\xfe])")
+_MARKER_AFTER_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 
 
 def find_hazard(data: bytes) -> str:
@@ -34,7 +43,7 @@ def find_hazard(data: bytes) -> str:
     Args:
         data: The whole file. A WebP is never a hazard.
     """
-    if data.startswith(jpeg.SIGNATURE):
+    if data.startswith(JPEG):
         return _jpeg_hazard(data)
     if data.startswith(PNG):
         return _png_hazard(data)
@@ -80,22 +89,64 @@ def without_metadata(data: bytes) -> bytes:
     return EXIF_ITEM.sub(rb"\1skip", data) if data[4:8] == b"ftyp" else data
 
 
+class Segment(NamedTuple):
+    """A marker, where its length field starts, its length, and how many bytes it was away.
+
+    `marker` is NO_MARKER where the file ends without a further one. `skipped_bytes` does not count
+    the data of a scan.
+    """
+
+    marker: int
+    start: int
+    length: int
+    skipped_bytes: int
+
+
+def jpeg_segments(data: bytes) -> Iterator[Segment]:
+    """Yield the segments of a JPEG as a decoder finds them, up to the end marker or the file's end.
+
+    Args:
+        data: The whole file; it starts with JPEG.
+    """
+    pattern, at = _MARKER, 2
+    while at < len(data):
+        found = pattern.search(data, at)
+        gap = (found.start() if found else len(data)) - at if pattern is _MARKER else 0
+        if not found:
+            yield Segment(NO_MARKER, len(data), 0, gap)
+            return
+        marker, at = data[found.end() - 1], found.end()
+        has_length = marker not in _STANDALONE
+        length = int.from_bytes(data[at : at + 2], "big") if has_length else 0
+        yield Segment(marker, at, length, gap)
+        if marker == END:
+            return
+        at += length
+        if has_length:
+            pattern = _MARKER_AFTER_SCAN if marker == SCAN else _MARKER
+
+
+def has_several_scans(data: bytes) -> bool:
+    """Return whether a file is a JPEG of more than one scan; `find_hazard` must have passed it."""
+    return data.startswith(JPEG) and sum(part.marker == SCAN for part in jpeg_segments(data)) > 1
+
+
 def _jpeg_hazard(data: bytes) -> str:
     scans = pixels = filler_bytes = 0
     exif = b""
-    for parts, segment in enumerate(jpeg.segments(data), 1):
+    for parts, segment in enumerate(jpeg_segments(data), 1):
         marker, start, length, skipped_bytes = segment
         filler_bytes += skipped_bytes
         if filler_bytes > MAX_FILLER_BYTES and not scans:
             return f"a JPEG with over {MAX_FILLER_BYTES:,} bytes between its parts"
         if parts > MAX_PARTS:
             return f"a JPEG of over {MAX_PARTS:,} parts"
-        if marker in jpeg.FRAMES and len(data) >= start + 7:
+        if marker in FRAMES and len(data) >= start + 7:
             height, width = struct.unpack_from(">HH", data, start + 3)
             pixels = max(pixels, width * height)
-        if marker == jpeg.APP1 and data.startswith(EXIF_PREFIX, start + 2):
+        if marker == APP1 and data.startswith(EXIF_PREFIX, start + 2):
             exif += data[start + 8 : start + length]  # Pillow joins several blocks
-        scans += marker == jpeg.SCAN
+        scans += marker == SCAN
         if scans * pixels > MAX_SCANNED_PIXELS:
             return f"a JPEG of {scans} scans or more, each over {pixels:,} pixels"
     return "its EXIF tags claim more than it holds" if tags_overclaim(exif) else ""

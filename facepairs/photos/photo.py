@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageFile, PngImagePlugin, UnidentifiedImageError
 
-from facepairs.errors import LONGEST, FacepairsError
+from facepairs.errors import LONGEST, FacepairsError, ImageProblem
 from facepairs.photos.formats import pillow_format
 from facepairs.photos.hazards import find_hazard, without_metadata
 from facepairs.photos.pixels import (
@@ -31,7 +31,6 @@ from facepairs.photos.pixels import (
     max_pixels,
     too_many_pixels,
 )
-from facepairs.photos.problem import ImageProblem
 
 COSTLY = ("WEBP", "AVIF", "HEIF")  # whose decoders hold four copies
 SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoders in Python
@@ -43,7 +42,7 @@ MAX_BYTES, TOO_LARGE = 256 * 2**20, "over 256 MB"
 TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
-PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is no damage
+PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is not damage
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # Pillow would repeat errors on stderr
 
 _loading, _warnings_lock = threading.Lock(), threading.Lock()

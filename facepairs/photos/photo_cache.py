@@ -1,9 +1,9 @@
 """Keep what was found in photos, by their content, so that no photo is searched or embedded twice.
 
 One SQLite file serves all folders, processes and threads of a user, and only the user may read it:
-embeddings are biometric data. It holds nothing that cannot be found again: a damaged file is made
-anew, and where a file cannot be used, this process keeps what it finds in memory. A pickled copy
-opens the file anew.
+embeddings are biometric data. It holds nothing that cannot be found again: a damaged file is
+recreated, and if a file cannot be used, this process keeps what it finds in memory. A pickled copy
+opens the file again.
 """
 
 import contextlib
@@ -108,8 +108,8 @@ class PhotoCache:
             embeddings: float32[D] by the SHA-256 of the photo's file and the number of the face.
         """
         rows = [
-            (record_kind(one.faces is not None), one.digest, msgspec.msgpack.encode(one))
-            for one in records
+            (record_kind(record.faces is not None), record.digest, msgspec.msgpack.encode(record))
+            for record in records
         ]
         vectors = [
             (network, *face, values.astype(STORED).tobytes())

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from facepairs.choices import MAX_MEGAPIXELS
-from facepairs.errors import BadConfig
-from facepairs.photos.problem import ImageProblem
+from facepairs.errors import BadConfig, ImageProblem
 
 MAX_PIXELS = 52_000_000  # some 730 MB at worst while an image is decoded; phones take 50.3
 MAX_16_BIT = 2**16 - 1

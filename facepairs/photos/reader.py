@@ -9,14 +9,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import find_file
 from facepairs.errors import BadImage, NoFace
 from facepairs.photos.crop import Crop, CropSpec, crop_photo
 from facepairs.photos.decode import is_tf_decodable, orientation_of
@@ -30,7 +28,6 @@ from facepairs.photos.photo import (
     content_of,
     open_photo,
     read_checked,
-    read_image_file,
 )
 from facepairs.photos.photo_record import (
     PhotoRecord,
@@ -47,20 +44,15 @@ Named = tuple[str, Source]
 """The name of a photo in messages, and its path, content, image, or a face that was found."""
 
 
-class Embedder(Protocol):
+class Network(Protocol):
     """What the reader needs of a network; `bundles.scorer.Scorer` is one."""
 
     @property
-    def width(self) -> int:
-        """Numbers in an embedding."""
+    def cache_key(self) -> str:
+        """The name of its embeddings in the cache; "" if none are kept."""
 
-    def embed(self, crops: Crop) -> npt.NDArray[np.float32]:
-        """Embed crops, uint8[N, crop_px, crop_px, 3]: float32[N, D]."""
-
-
-def read_listed(root: Path, name: str) -> bytes:
-    """Return the content of a photo below a folder, by its name in a list; may raise OSError."""
-    return read_image_file(find_file(root, name))
+    def represent(self, crops: Crop) -> npt.NDArray[Any]:
+        """Return what is compared of each of uint8[N, crop_px, crop_px, 3], such as embeddings."""
 
 
 class PhotoFile(NamedTuple):
@@ -88,8 +80,7 @@ class PhotoReader:
     Attributes:
         aligned: Whether faces are found; if not, images are used whole.
         framing: The crop that the network takes; None: faces are found, but not cropped.
-        embedder: The network; None where crops are all that is needed.
-        embedder_sha256: Names the network in the cache.
+        network: The network; None where crops are all that is needed.
         cache: Where files given by their paths are looked up, and what is found is stored; None
             for nowhere.
         keep: Whether anything is stored there.
@@ -99,17 +90,18 @@ class PhotoReader:
 
     aligned: bool
     framing: CropSpec | None = None
-    embedder: Embedder | None = None
-    embedder_sha256: str = ""
+    network: Network | None = None
     cache: "PhotoCache | None" = None
     keep: bool = True
     all_hints: bool = False
     open: Callable[[Any], bytes] = content_of
 
     @cached_property
-    def network(self) -> bytes:
-        """The key of embeddings in the cache: network, crop, detector."""
-        parts = self.embedder_sha256, repr(self.framing), record_kind(self.aligned)
+    def _cache_key(self) -> bytes:
+        """The key of embeddings in the cache: network, crop, detector; b"" if none are kept."""
+        if not (self.network and self.network.cache_key):
+            return b""
+        parts = self.network.cache_key, repr(self.framing), record_kind(self.aligned)
         return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
     def read(self, photos: Iterable[Named], every: bool = False) -> list[FaceSample]:
@@ -160,7 +152,7 @@ class PhotoReader:
             if not chosen:
                 raise NoFace(f"{file.name}: {no_such_face(file.number, len(faces))}")
             samples = [self._judged(sample, *face, photo) for face in chosen]
-            return [self._cropped(one, photo, store if known else None) for one in samples]
+            return [self._cropped(face, photo, store if known else None) for face in samples]
         except BadImage as error:
             return [replace(sample, error=error.kept())]
 
@@ -187,7 +179,7 @@ class PhotoReader:
         sample = FaceSample(name, digest=file.digest, record=record)
         faces = list(enumerate(record.numbered_faces(name), 1))
         samples = [reader._judged(sample, *face, photo) for face in (faces if every else faces[:1])]
-        return [reader._cropped(one, photo, None) for one in samples]
+        return [reader._cropped(face, photo, None) for face in samples]
 
     def embed(self, samples: Sequence[FaceSample]) -> list[FaceSample]:
         """Embed all faces that have crops, in one call, and store in the cache what is new.
@@ -195,19 +187,21 @@ class PhotoReader:
         Without a network the crops stay.
         """
         done = list(samples)
-        if self.embedder and (crops := [one.crop for one in done if one.crop is not None]):
-            rows = iter(self.embedder.embed(np.stack(crops)))
+        if self.network and (crops := [face.crop for face in done if face.crop is not None]):
+            rows = iter(self.network.represent(np.stack(crops)))
             done = [
-                one if one.crop is None else replace(one, crop=None, embedding=next(rows))
-                for one in done
+                face if face.crop is None else replace(face, crop=None, embedding=next(rows))
+                for face in done
             ]
-        new = [one for one in done if one.is_new]
+        new = [face for face in done if face.is_new]
         if self.cache and self.keep and new:
-            records = {one.digest: one.record for one in new if one.record}
+            records = {face.digest: face.record for face in new if face.record}
             found = {
-                (one.digest, one.number): one.embedding for one in new if one.embedding is not None
+                (face.digest, face.number): face.embedding
+                for face in new
+                if self._cache_key and face.embedding is not None
             }
-            self.cache.put(records.values(), self.network if found else b"", found)
+            self.cache.put(records.values(), self._cache_key, found)
         return done
 
     def sharpness(self, faces: Sequence[tuple[FaceSample, ImageSource]]) -> list[float]:
@@ -245,12 +239,12 @@ class PhotoReader:
     ) -> FaceSample:
         """Return a face with its embedding, if the cache knows it, or with its crop."""
         assert self.framing
-        if known and self.embedder:
-            embedding = known.embedding(self.network, sample.digest, sample.number)
-            if embedding is not None and len(embedding) == self.embedder.width:
+        if known and self._cache_key:
+            embedding = known.embedding(self._cache_key, sample.digest, sample.number)
+            if embedding is not None:
                 return replace(sample, embedding=embedding)
         crop = _crop(photo(), sample.face, self.framing)
-        is_new = sample.is_new or (known is not None and self.embedder is not None)
+        is_new = sample.is_new or (known is not None and self._cache_key != b"")
         return replace(sample, crop=crop, is_new=is_new)
 
 

@@ -134,7 +134,7 @@ def _choose(
     for image in [*several.tolist(), *alone[:MOST_OTHERS].tolist()]:
         path = index.path(image)
         samples = reader.read([(str(path), path)], every=True)
-        if rows := [one.embedding for one in samples if one.embedding is not None]:
+        if rows := [face.embedding for face in samples if face.embedding is not None]:
             found[image] = np.stack(rows)
     chosen = choose_faces(list(found.values()), least) if len(found) > 1 else []
     pairs = zip(found, chosen, strict=False)

@@ -74,7 +74,7 @@ def _decode(
     """
     levels = len(STRIDES)
     class_score, object_score, box, points = (
-        np.concatenate([one.reshape(images, -1, one.shape[2]) for one in level], axis=1)
+        np.concatenate([output.reshape(images, -1, output.shape[2]) for output in level], axis=1)
         for level in (outputs[at : at + levels] for at in range(0, 4 * levels, levels))
     )
     score = np.sqrt(np.clip(class_score * object_score, 0, 1))[..., 0]

@@ -7,8 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from facepairs.errors import BadGallery, FacepairsError
-from facepairs.photos.problem import ImageProblem
+from facepairs.errors import BadGallery, FacepairsError, ImageProblem
 from facepairs.server.schema import ErrorDetail, ErrorResult
 
 GONE = 499  # as nginx calls it when the client does not wait for the answer

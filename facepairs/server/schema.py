@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from facepairs.bundles.measured import EQUAL_PRIORS
+from facepairs.bundles.error_profile import EQUAL_PRIORS
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.gallery.enrol import Refused
 from facepairs.gallery.identification import Candidate

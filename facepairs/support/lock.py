@@ -49,12 +49,12 @@ def held(lock: Path, what: Path, error: type[FacepairsError] = BadRun) -> Iterat
         raise error(f"cannot write {what}: {reason}; choose another place") from None
     try:
         if _holder(lock) != os.getpid():
-            with contextlib.suppress(OSError):  # Windows: nobody may write to a locked file
+            with contextlib.suppress(OSError):  # Windows: a locked file cannot be written
                 lock.write_text(f"{os.getpid()}\n")
         yield
     finally:
         with contextlib.suppress(OSError):  # Windows removes no open file; the next holder uses it
-            lock.unlink()  # before the lock is released: nobody must take a file that is removed
+            lock.unlink()  # before the lock is released, so that no process locks a removed file
         guard.release()
         if is_new:
             with contextlib.suppress(OSError):  # it holds what the block wrote

@@ -21,8 +21,8 @@ import numpy.typing as npt
 import tomli_w
 
 from facepairs.bundles.bundle import NETWORK, Bundle
+from facepairs.bundles.error_profile import MEASURED, Calibration, operating_point
 from facepairs.bundles.manifest import IDENTITIES, Alignment
-from facepairs.bundles.measured import MEASURED, Calibration, operating_point
 from facepairs.bundles.scorer import OnnxSession
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
@@ -110,7 +110,8 @@ def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
         raise BadConfig(f"format is {format!r}; use one of {', '.join(WRITERS)}")
     bundle = Bundle.open(path)
     manifest = bundle.manifest
-    in_8_bits = format.endswith("-int8") or (format != "onnx" and manifest.network.bits == 8)
+    is_quantized = b"QuantizeLinear" in bundle.read_network()
+    in_8_bits = format.endswith("-int8") or (format != "onnx" and is_quantized)
     tolerance = INT8_TOLERANCE if in_8_bits else TOLERANCE
     calibration, point = _calibration(bundle), operating_point(bundle.profile)
     check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
@@ -151,10 +152,8 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     if bundle.manifest.kind == "embedding":
         (folder / "embedder.toml").write_text(_embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
-        errors, people = bundle.profile.errors, bundle.identities.calibration
-        if errors and bundle.cohort is not None:  # which stays behind, so groups would differ
-            errors = msgspec.structs.replace(errors, grouping=None)
-        profile = msgspec.structs.replace(bundle.profile, errors=errors, people=people)
+        people = bundle.identities.calibration
+        profile = msgspec.structs.replace(bundle.profile, people=people)
         (folder / MEASURED).write_bytes(profile.to_bytes())
     return NETWORK, bundle.manifest.network.output, _onnx_runner(bundle, network)
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
+from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.identities import NOBODY, Identities
-from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.manifest import StartingBundle
-from facepairs.bundles.measured import ErrorProfile
-from facepairs.bundles.model import Model
+from facepairs.bundles.model import Model, load_bundle
 from facepairs.bundles.writer import write_bundle
 from facepairs.evaluation.pair_scores import add_impostors_for, refuse_unusable, score_pairs
 from facepairs.evaluation.serialize import to_plain

@@ -1,7 +1,7 @@
 """Where scores come from: NAME.json beside a scores file, with the SHA-256 of the scores.
 
-With it, whoever measures the scores later knows the model, its threshold, and which of the people
-in the pairs the model was made with.
+Whoever measures the scores later then knows the model, its threshold, and which people of the pairs
+the model was trained or calibrated on.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from typing import IO, Any, Literal
 
 import msgspec
 
+from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
-from facepairs.bundles.measured import Calibration
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.errors import BadBundle, BadData

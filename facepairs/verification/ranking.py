@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from facepairs.bundles.measured import gallery_point
+from facepairs.bundles.error_profile import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
@@ -52,7 +52,7 @@ class Failure(NamedTuple):
 class Ranking:
     """The photos of a folder by their similarity to the most prominent face of one photo.
 
-    There are no probabilities: the best of many is no single comparison.
+    There are no probabilities: the best match of many photos is not a single comparison.
 
     Attributes:
         photo: The photo that the others are compared with.
@@ -73,12 +73,12 @@ class Ranking:
         """How many photos match; None without a threshold."""
         if self.point.threshold is None:
             return None
-        return sum(bool(one.match) for one in self.compared)
+        return sum(bool(photo.match) for photo in self.compared)
 
     @property
     def faces(self) -> int:
         """How many faces were compared."""
-        return sum(one.faces for one in self.compared)
+        return sum(photo.faces for photo in self.compared)
 
     @property
     def expected(self) -> tuple[float, float, float] | None:
@@ -169,7 +169,7 @@ def rank_folder(
         progress(done, len(names))
     found.sort(key=lambda one: (-one.score, one.path))
     if point is None:
-        faces = sum(one.faces for one in found)
+        faces = sum(photo.faces for photo in found)
         point = gallery_point(verifier.model.profile, verifier.operating_point(), faces or 1)
     threshold = point.threshold
     compared = [

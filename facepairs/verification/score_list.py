@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.measured import EQUAL_PRIORS, Calibration, check_prior
+from facepairs.bundles.error_profile import EQUAL_PRIORS, Calibration, check_prior
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
+from facepairs.data.index import find_file
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
-from facepairs.photos.reader import read_listed
+from facepairs.photos.photo import read_image_file
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file
@@ -119,6 +120,11 @@ def score_list(
     return write_scores(verifier, listed, read, out, point, prior)
 
 
+def read_listed(root: Path, name: str) -> bytes:
+    """Return the content of a photo below a folder, by its name in a list; may raise OSError."""
+    return read_image_file(find_file(root, name))
+
+
 def folder_of_photos(pairs: Path, root: Path | None) -> Path:
     """Return the folder of the photos that `pairs` lists; raise BadData if it is missing."""
     folder = pairs.parent if root is None else root
@@ -195,13 +201,13 @@ def _count(
     point: OperatingPoint,
 ) -> PairsReport:
     """Return the counts that are known before the rows are written."""
-    records = [one.record for one in found.values() if one.record and not one.error]
+    records = [face.record for face in found.values() if face.record and not face.error]
     knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
     return PairsReport(
         pairs=len(scores),
         images=len(listed.photos),
-        images_failed=sum(one.error is not None for one in found.values()),
+        images_failed=sum(face.error is not None for face in found.values()),
         several_faces=sum((record.face_count or 0) > 1 for record in records),
         pairs_with_known_people=int(with_known.sum()),
         same=None if point.threshold is None else int((scores >= point.threshold).sum()),
@@ -219,7 +225,7 @@ def _output_rows(
     for row, result in enumerate(results):
         numbers = int(listed.left[row]), int(listed.right[row])
         left, right = (faces[number] for number in numbers)
-        error = "; ".join(dict.fromkeys(str(one.error) for one in (left, right) if one.error))
+        error = "; ".join(dict.fromkeys(str(face.error) for face in (left, right) if face.error))
         report.failed += bool(error)
         report.first_error = report.first_error or error
         if not error and are_copies(left, right):

@@ -1,7 +1,7 @@
 """Scores of many pairs of photos, each of which is read once.
 
-First `PhotoReader.read` finds the embedding of every photo, or the crop that a pair network sees.
-Then the scores follow. A photo that cannot be used fails the pairs it is in.
+First `PhotoReader.read` embeds every photo. Then the scores follow. A photo that cannot be used
+fails the pairs it is in.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,17 +62,17 @@ def score_faces(
 ) -> ScoreArray:
     """Score faces that `PhotoReader.read` returned with others, pair by pair: float32[N]."""
     rows = (
-        np.stack([one.crop if one.embedding is None else one.embedding for one in side])  # type: ignore[misc]
+        np.stack([face.embedding for face in side])  # type: ignore[misc]
         for side in (left, right)
     )
     return scorer.compare(*rows)
 
 
 def check_positions(values: Indices, images: int) -> Indices:
-    """Check positions in a list of images; NumPy would count a negative one from the end.
+    """Check positions in a list of images; NumPy counts a negative one from the end.
 
     Raises:
-        BadData: They are no positions.
+        BadData: A value is not a position.
     """
     values = np.asarray(values)
     if values.ndim != 1 or not (values.size == 0 or np.issubdtype(values.dtype, np.integer)):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from facepairs.bundles.measured import EQUAL_PRIORS, ErrorProfile, describe_prior
+from facepairs.bundles.error_profile import EQUAL_PRIORS, ErrorProfile, describe_prior
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample

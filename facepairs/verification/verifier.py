@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.loading import open_model
-from facepairs.bundles.measured import EQUAL_PRIORS, check_prior, operating_point
-from facepairs.bundles.model import Model
+from facepairs.bundles.error_profile import (
+    EQUAL_PRIORS,
+    check_prior,
+    operating_point,
+    point_for_faces,
+)
+from facepairs.bundles.model import Model, open_model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer, open_scorer
 from facepairs.errors import BadData
@@ -22,7 +26,6 @@ from facepairs.verification.verdict import Verdict, with_hint_of_copies, with_hi
 
 if TYPE_CHECKING:
     from facepairs.data.index import FaceIndex
-    from facepairs.photos.photo_cache import PhotoCache
     from facepairs.photos.photo_record import PhotoRecord
     from facepairs.photos.subject_faces import SubjectFaces
 
@@ -82,7 +85,8 @@ class Verifier:
             NoFace: No face is found.
             TooSmallFace: The faces have too few pixels.
         """
-        return self._reader(None).detect(name or _name_of(source, "image"), source, every)
+        reader = PhotoReader(self.model.aligned, self.model.framing)
+        return reader.detect(name or _name_of(source, "image"), source, every)
 
     def detect_face(
         self, source: ImageSource, number: int = 1, name: str | None = None
@@ -183,7 +187,7 @@ class Verifier:
         if faces:  # with the errors of faces of this size, and turned this far
             side_px = min(face.side_px for face in faces)
             yaw = max(abs(face.yaw) for face in faces)
-            point = point.for_faces(self.model.profile.errors, side_px, yaw)
+            point = point_for_faces(self.model.profile, point, side_px, yaw)
         return Verdict.of(self.model.profile, score, point, prior, left, right)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
@@ -197,7 +201,7 @@ class Verifier:
             float32[N].
 
         Raises:
-            BadData: They are no two such arrays of equally many rows.
+            BadData: They are not two such arrays of equally many rows.
         """
         left, right = (np.asarray(side, np.float32) for side in (left, right))
         if left.ndim != 2 or left.shape != right.shape or left.shape[1] != self.scorer.width:
@@ -242,8 +246,8 @@ class Verifier:
 
         Returns:
             The most prominent face of each image, or the one that a `FaceRef` names, with its
-            embedding, or with its crop for a network of pairs. `error` says why an image cannot be
-            used. One without a name is called by its place: `image 1` is the first.
+            embedding; a network of pairs has the crop in its place. `error` says why an image
+            cannot be used. One without a name is called by its place: `image 1` is the first.
 
         Raises:
             BadData: `images` is one image.
@@ -276,14 +280,8 @@ class Verifier:
         """
         from facepairs.photos.photo_cache import photo_cache  # two photos alone need no SQLite
 
-        return self._reader(photo_cache(), keep=keep, all_hints=all_hints)
-
-    def _reader(self, cache: "PhotoCache | None", **settings: Any) -> PhotoReader:
-        """Return a reader of photos for this model."""
-        model = self.model
-        embedder = self.scorer if model.network.kind == "embedding" else None
-        sha256 = model.network.embedder_sha256 if embedder and cache else ""
-        return PhotoReader(model.aligned, model.framing, embedder, sha256, cache, **settings)
+        model, cache = self.model, photo_cache()
+        return PhotoReader(model.aligned, model.framing, self.scorer, cache, keep, all_hints)
 
     def score_images(
         self,
@@ -305,7 +303,7 @@ class Verifier:
 
         Raises:
             BadImage: An image cannot be used; the message names it.
-            BadData: `left` and `right` are no positions in `paths`, or differ in length.
+            BadData: `left` and `right` are not positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import batches, thread_map
         from facepairs.verification.scoring import check_positions, collect_samples, score_samples

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import DEFAULT
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.error_profile import operating_point
 from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs

@@ -28,11 +28,17 @@ from dlib_weights import dlib_weights
 from eight_bits import to_eight_bits
 from PIL import Image
 
-from facepairs.bundles.bundle import COHORT, FOLDER, MODEL, NETWORK, Bundle, npy_bytes
+from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
+from facepairs.bundles.error_profile import (
+    Calibration,
+    ErrorProfile,
+    IncludedModelFigures,
+    SmallFaces,
+    TurnedFaces,
+)
 from facepairs.bundles.identities import NOBODY, Identities
-from facepairs.bundles.loading import load_bundle
-from facepairs.bundles.measured import Calibration, ErrorProfile
-from facepairs.bundles.rates import ErrorTable, SmallFaces, TurnedFaces
+from facepairs.bundles.model import load_bundle
+from facepairs.bundles.rates import ErrorTable
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error
 from facepairs.cli.shared.progress import showing_on_stderr
@@ -132,7 +138,6 @@ def draft_manifest(parity: float) -> dict[str, Any]:
             "inputs": ["image"],
             "output": "embedding",
             "image_px": recipe.image_size,
-            "bits": 8,
             "parity_with_keras": parity,
         },
         "training": {"protocol": "pretrained", "data": DATA_TEXT},
@@ -271,11 +276,14 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         turned = turned_faces(pairs, yaw_of(index))
     train = np.isin(everything, people_of(index, lists, "peopleDevTrain.txt"))
     cohort, heaps = fit_and_split(embeddings, person, train)
-    files[COHORT] = npy_bytes(cohort)
-    grouping = measure_grouping(heaps, table)
-    errors: ErrorTable = msgspec.structs.replace(
-        table, small_faces=small, turned_faces=turned, grouping=grouping
+    included = IncludedModelFigures(
+        small_faces=small,
+        turned_faces=turned,
+        cohort_width=cohort.shape[1],
+        cohort_content=cohort.astype("<f4").tobytes(),
     )
+    grouping = measure_grouping(heaps, table)
+    errors: ErrorTable = msgspec.structs.replace(table, grouping=grouping)
     default_fmr = choose_default_fmr(rows, balanced, errors)
     decided = next(row.threshold for row in rows if row.max_fmr == default_fmr)
     assert decided is not None
@@ -284,7 +292,11 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         "failures": WEAK + describe_clusters(pairs.cluster_rates(decided)),
     }
     measured = ErrorProfile(
-        calibration=curve, thresholds=tuple(rows), default_fmr=default_fmr, errors=errors
+        calibration=curve,
+        thresholds=tuple(rows),
+        default_fmr=default_fmr,
+        errors=errors,
+        included=included,
     )
     return write_bundle(out, manifest, files, Identities.of((), index.people), measured)
 

@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
     options = parser.parse_args()
     verifier = Verifier.load(threads=1)
-    errors, cohort = verifier.model.profile.errors, verifier.model.cohort
+    errors, cohort = verifier.model.profile.errors, verifier.model.profile.cohort
     assert errors is not None
     collection = read_collection(options.data, verifier)
     person = np.array([face.photo.split("/")[0] for face in collection.faces])

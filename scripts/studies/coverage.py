@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.measured import Calibration, ErrorProfile
+from facepairs.bundles.error_profile import Calibration, ErrorProfile
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough

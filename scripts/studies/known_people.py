@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from identification import run
 
-from facepairs.bundles.measured import identification_point
+from facepairs.bundles.error_profile import identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.grouping.collection import Collection, read_collection
@@ -71,7 +71,7 @@ def names_row(
     enrolled = KnownFaces(collection.embeddings[known], tuple(names[known].tolist()))
     errors = verifier.model.profile.errors
     assert errors is not None
-    groups = group_faces(part, errors, cohort=verifier.model.cohort, known=enrolled)
+    groups = group_faces(part, errors, cohort=verifier.model.profile.cohort, known=enrolled)
     own, enrolled_faces = names[heap], Counter(enrolled.person)
     joined = wrong = named = misnamed = 0
     for name, members in groups.people.items():

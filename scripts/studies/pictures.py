@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.photos.crop import Similarity
 from facepairs.photos.frame import FRAME_PX, fit_similarity
-from facepairs.photos.warp import Similarity
 
 SCALES, LONG_PX = (0.4, 2.0), (640, 1280)
 TURNS_DEG = {"scene": (0.0, 20.0), "steep scene": (20.0, 60.0)}

@@ -69,7 +69,7 @@ def proposals(index: FaceIndex, embeddings: npt.NDArray[np.float32], people: Int
     """Return the pairs that are proposed in a folder of some people."""
     images = np.flatnonzero(np.isin(index.person_of, people))
     part = index.without(np.setdiff1d(np.arange(len(index)), images).tolist())
-    cohort = Verifier.load().model.cohort
+    cohort = Verifier.load().model.profile.cohort
     found = find_same_people(part, embeddings[images], cohort)
     return ["/".join((part.people[one], part.people[other])) for one, other in found]
 

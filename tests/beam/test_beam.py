@@ -16,7 +16,7 @@ from tiny.bundles import FRAME_PX, tiny_bundle
 from facepairs.beam import runner as runner_module
 from facepairs.beam.runner import make_ordered_map
 from facepairs.beam.score_list import score_list_at
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.error_profile import operating_point
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
 from facepairs.support.console import showing
 from facepairs.support.parallel import thread_map

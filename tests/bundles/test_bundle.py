@@ -18,7 +18,6 @@ from facepairs.bundles.bundle import (
     Bundle,
 )
 from facepairs.bundles.identities import Identities, hashed_in, identity_hash
-from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.manifest import (
     DIGEST,
     MANIFEST,
@@ -26,6 +25,7 @@ from facepairs.bundles.manifest import (
     manifest_digest,
     parse_manifest,
 )
+from facepairs.bundles.model import load_bundle
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle

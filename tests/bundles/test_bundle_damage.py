@@ -13,8 +13,8 @@ from facepairs.bundles.bundle import (
     NETWORK,
     Bundle,
 )
-from facepairs.bundles.loading import load_bundle
 from facepairs.bundles.manifest import DIGEST, MANIFEST
+from facepairs.bundles.model import load_bundle
 from facepairs.errors import BadBundle
 
 FILES = (MANIFEST, NETWORK, MODEL, IDENTITIES, MEASURED, CARD)

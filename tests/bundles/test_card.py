@@ -3,8 +3,8 @@
 from tiny.bundles import error_table, manifest_of, measured_of
 
 from facepairs.bundles.bundle import NETWORK
+from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.manifest import IDENTITIES, parse_manifest
-from facepairs.bundles.measured import Calibration
 from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.bundles.writer import model_card
 

@@ -1,45 +1,41 @@
 """The cohort of a bundle: read as it was written, and damaged ones are refused."""
 
-import io
+import base64
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from tiny.bundles import cohort_of, measured_of
 
-from facepairs.bundles.bundle import npy_bytes, parse_rows
+from facepairs.bundles.error_profile import MEASURED, parse_measured
 from facepairs.errors import BadBundle
 
-numbers = st.floats(-4, 4, width=32)
+ROWS = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
 
 
-def saved(array):
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=array.dtype == object)
-    return content.getvalue()
-
-
-@given(arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=numbers))
-def test_rows_are_read_as_they_were_written(rows):
-    assert (parse_rows(npy_bytes(rows), Path("cohort.npy")) == rows).all()
+def test_rows_are_read_as_they_were_written():
+    profile = parse_measured(measured_of(included=cohort_of(ROWS)).to_bytes(), Path(MEASURED))
+    assert profile.cohort.dtype == np.float32
+    assert profile.cohort.tolist() == ROWS.tolist()
+    assert profile == measured_of(included=cohort_of(ROWS))
+    assert measured_of().cohort is None
 
 
 @pytest.mark.parametrize(
-    "content",
+    "change",
     [
-        b"",
-        b"\x93NUMPY",
-        saved(np.array([[{"a": 1}]], object)),
-        saved(np.zeros((3, 2), np.float32))[:-4],
-        saved(np.zeros((0, 3), np.float32)),
-        saved(np.zeros(3, np.float32)),
-        saved(np.zeros((4, 3), np.float64)),
-        saved(np.full((4, 3), np.inf, np.float32)),
-        saved(np.zeros((1, 4097), np.float32)),
+        {"cohort_width": 4},
+        {"cohort_width": 0},
+        {"cohort_width": 4097},
+        {"cohort_content": ""},
+        {"cohort_content": "no base64!"},
+        {"cohort_content": base64.b64encode(ROWS.tobytes()[:-1]).decode()},
+        {"cohort_content": base64.b64encode(np.full((3, 5), np.inf, "<f4").tobytes()).decode()},
     ],
 )
-def test_what_is_no_cohort_is_refused(content):
-    with pytest.raises(BadBundle):
-        parse_rows(content, Path("cohort.npy"))
+def test_a_cohort_that_cannot_be_used_is_refused(change):
+    values = json.loads(measured_of(included=cohort_of(ROWS)).to_bytes())
+    values["included"] |= change
+    with pytest.raises(BadBundle, match=MEASURED):
+        parse_measured(json.dumps(values).encode(), Path(MEASURED))

@@ -5,13 +5,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny.bundles import measured_of
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.measured import (
+from facepairs.bundles.error_profile import (
     Calibration,
     ErrorProfile,
     gallery_point,
     operating_point,
+    point_for_faces,
 )
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate, SmallFaces, TurnedFaces
 from facepairs.errors import BadBundle, BadConfig
@@ -220,25 +222,25 @@ def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
 def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
     profile = Bundle.open(None).profile
     point = operating_point(profile)
-    below = [row.below_px for row in profile.errors.small_faces]
+    below = [row.below_px for row in profile.included.small_faces]
     assert below == [36, 60]
     sides = (120.0, 60.0, 59.9, 36.0, 35.9)
-    large, same, small, still, smallest = (point.for_faces(profile.errors, px) for px in sides)
+    large, same, small, still, smallest = (point_for_faces(profile, point, px) for px in sides)
     assert large == same == point
     assert small == still
     missed = [one.errors.fnmr.value for one in (large, small, smallest)]
     assert missed == sorted(set(missed))
     assert {one.threshold for one in (large, small, smallest)} == {point.threshold}
-    assert point.for_faces(None, 20.0) == point
+    assert point_for_faces(measured_of(), point, 20.0) == point
 
 
 def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():
     profile = Bundle.open(None).profile
     point = operating_point(profile)
-    assert [row.above_yaw for row in profile.errors.turned_faces] == [0.36, 0.24]
+    assert [row.above_yaw for row in profile.included.turned_faces] == [0.36, 0.24]
     yaws = (0.0, -0.239, 0.24, -0.359, 0.36, -0.9)
     front, nearly, turned, same, most, still = (
-        point.for_faces(profile.errors, 120.0, yaw) for yaw in yaws
+        point_for_faces(profile, point, 120.0, yaw) for yaw in yaws
     )
     assert front == nearly == point
     assert turned == same
@@ -247,7 +249,7 @@ def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():
     assert missed == sorted(set(missed))
     assert "nose" in most.errors.measured_on
     # of a face that is small and turned, what misses more
-    both = point.for_faces(profile.errors, 59.9, 0.3).errors
-    tables = (profile.errors.small_faces[1], profile.errors.turned_faces[1])
+    both = point_for_faces(profile, point, 59.9, 0.3).errors
+    tables = (profile.included.small_faces[1], profile.included.turned_faces[1])
     small, turned = (row.errors.at(point.threshold) for row in tables)
     assert both == max(small, turned, key=lambda one: one.fnmr.value)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny.bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
 
-from facepairs.bundles.loading import load_bundle
+from facepairs.bundles.model import load_bundle
 from facepairs.bundles.scorer import open_scorer, pair_scores
 from facepairs.errors import BadBundle, BadData
 

@@ -12,7 +12,7 @@ from processes.command_line import Result, in_process
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.measured import Calibration
+from facepairs.bundles.error_profile import Calibration
 from facepairs.data.index import FaceIndex
 from facepairs.verification.provenance import provenance_path
 

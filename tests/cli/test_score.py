@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from processes.command_line import in_process
 
-from facepairs.bundles.loading import open_model
+from facepairs.bundles.model import open_model
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 

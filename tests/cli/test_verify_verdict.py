@@ -8,7 +8,7 @@ from drawn.scenes import drawn_faces
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
-from facepairs.bundles.measured import Calibration
+from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import OperatingPoint
 
 ALWAYS = {

@@ -11,7 +11,7 @@ from PIL import Image
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.embedder import read_toml
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.error_profile import operating_point
 from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file

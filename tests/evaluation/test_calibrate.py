@@ -8,12 +8,12 @@ import pytest
 from drawn.scenes import canvas
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny.bundles import error_table, tiny_bundle
+from tiny.bundles import cohort_of, error_table, tiny_bundle
 
-from facepairs.bundles.bundle import COHORT, MODEL, NETWORK, npy_bytes
+from facepairs.bundles.bundle import MODEL, NETWORK
+from facepairs.bundles.error_profile import operating_point
 from facepairs.bundles.identities import Identities, identity_hash
-from facepairs.bundles.loading import load_bundle
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.model import load_bundle
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.minimums import (
     MAX_PAIRS_PER_PERSON,
@@ -80,14 +80,13 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
 def test_a_cohort_stays_and_grouping_is_measured_with_it(faces, tmp_path):
     plain = tiny_bundle(tmp_path / "plain", kind="embedding")
     cohort = np.random.default_rng(0).normal(size=(4, 24)).astype(np.float32)
-    files = {COHORT: npy_bytes(cohort)}
-    with_cohort = rewrite_bundle(plain, tmp_path / "cohort", {}, more_files=files)
-    assert plain.cohort is None
+    with_cohort = tiny_bundle(tmp_path / "cohort", "embedding", included=cohort_of(cohort))
+    assert plain.profile.cohort is None
     few = some_of(faces, tmp_path / "few", people=8)
     grouping = []
     for bundle in (plain, with_cohort):
         new = calibrate(bundle.folder, few, tmp_path / f"new-{bundle.folder.name}").model
-        assert np.array_equal(new.cohort, bundle.cohort)
+        assert new.profile.included == bundle.profile.included
         grouping.append(new.profile.errors.grouping.linked)
     assert grouping[0] != grouping[1]
 

@@ -8,7 +8,7 @@ import pytest
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
-from facepairs.bundles.measured import ErrorProfile
+from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import NotEnough
 from facepairs.evaluation.identification import (

@@ -7,7 +7,7 @@ import pytest
 from figures import figures_of, fold_accuracy
 from tiny.scores import invented, write_method
 
-from facepairs.bundles.measured import Calibration
+from facepairs.bundles.error_profile import Calibration
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import auc

@@ -12,7 +12,7 @@ from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs import Gallery, Verifier
-from facepairs.bundles.measured import Calibration, identification_point
+from facepairs.bundles.error_profile import Calibration, identification_point
 from facepairs.errors import BadBundle, BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
 
 # The tiny network embeds whole images, so drawn waves serve as faces.

@@ -14,9 +14,9 @@ from drawn.photos import encoded, exif_of, jpeg, picture, put
 from hostile.containers import png
 from PIL import Image
 
+from facepairs.errors import ImageProblem
 from facepairs.photos.decode import is_tf_decodable, upright
 from facepairs.photos.photo import open_photo, read_checked, read_image_file
-from facepairs.photos.problem import ImageProblem
 
 
 class Seen(NamedTuple):

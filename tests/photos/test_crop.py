@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
 from facepairs.errors import BadImage
-from facepairs.photos.crop import CropSpec, load_crop, warp_photo
+from facepairs.photos.crop import CropSpec, Similarity, load_crop, warp_photo
+from facepairs.photos.crop import warp as warp_image
 from facepairs.photos.photo import open_photo
-from facepairs.photos.warp import Similarity
-from facepairs.photos.warp import warp as warp_image
 
 LFW = CropSpec(250, 112)
 

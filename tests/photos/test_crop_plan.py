@@ -3,9 +3,8 @@
 import numpy as np
 from drawn.photos import encoded, smooth
 
-from facepairs.photos.crop import CropPlan, CropSpec, load_crop, warp_photo
+from facepairs.photos.crop import CropPlan, CropSpec, Similarity, load_crop, warp_photo
 from facepairs.photos.photo import open_photo
-from facepairs.photos.warp import Similarity
 
 SPEC = CropSpec(250, 112)
 MAPS = np.array([[[0.5, -0.1, 3], [0.1, 0.5, -9]], [[0.2, 0, 30.5], [0, 0.2, 2]]])

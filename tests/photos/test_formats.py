@@ -10,11 +10,10 @@ from hostile.containers import png
 from PIL import Image
 
 from facepairs.data.index import OTHER_IMAGES, READABLE
+from facepairs.errors import ImageProblem
 from facepairs.photos import formats
-from facepairs.photos.crop import CropSpec, load_crop, warp_photo
+from facepairs.photos.crop import CropSpec, Similarity, load_crop, warp, warp_photo
 from facepairs.photos.photo import open_photo
-from facepairs.photos.problem import ImageProblem
-from facepairs.photos.warp import Similarity, warp
 
 LFW = CropSpec(250, 112)
 FINE = {"JPEG": {"quality": 98}, "WEBP": {"quality": 98}, "AVIF": {"quality": 98}}

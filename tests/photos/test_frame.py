@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from facepairs.photos.crop import CropSpec
+from facepairs.photos.crop import CropSpec, Similarity, warp
 from facepairs.photos.detector import find_faces
 from facepairs.photos.frame import (
     FRAME_PX,
@@ -19,7 +19,6 @@ from facepairs.photos.frame import (
     fit_crops,
     fit_similarity,
 )
-from facepairs.photos.warp import Similarity, warp
 
 SPEC = CropSpec(250, 128)
 POINTS = CropSpec(112, 112, ((38.3, 51.7), (73.5, 51.5), (56.0, 71.7), (41.5, 92.4), (70.7, 92.2)))

@@ -13,7 +13,7 @@ from drawn import photos
 from hostile import containers
 from PIL import ExifTags, Image
 
-from facepairs.errors import BadImage
+from facepairs.errors import BadImage, ImageProblem
 from facepairs.photos import photo as photo_module
 from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.photos.decode import (
@@ -28,10 +28,8 @@ from facepairs.photos.decode import (
     turn_of,
     upright,
 )
-from facepairs.photos.hazards import find_hazard
-from facepairs.photos.jpeg import has_several_scans
+from facepairs.photos.hazards import find_hazard, has_several_scans
 from facepairs.photos.photo import open_header, open_photo
-from facepairs.photos.problem import ImageProblem
 
 
 def problem_of(data: bytes) -> str:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.ndimage import map_coordinates
 
-from facepairs.photos.warp import Similarity, centred_square
-from facepairs.photos.warp import warp as warp_image
+from facepairs.photos.crop import Similarity, centred_square
+from facepairs.photos.crop import warp as warp_image
 
 SIDE = 40
 maps = st.builds(

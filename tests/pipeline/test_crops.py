@@ -16,9 +16,8 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadImage
-from facepairs.photos.crop import CropPlan, CropSpec
+from facepairs.photos.crop import CropPlan, CropSpec, Similarity, warp
 from facepairs.photos.photo import open_photo
-from facepairs.photos.warp import Similarity, warp
 from facepairs.pipeline import files
 from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.decode import Cropper

@@ -259,7 +259,7 @@ def test_known_people_are_enrolled_identified_and_forgotten(page, photos):
     assert page.text("#people-count") == "1 person is enrolled."
     page.one("#people button").send_keys(Keys.ENTER)
     page.one("#forget .danger").send_keys(Keys.ENTER)
-    page.wait(lambda: page.text("#people-count") == "Nobody is enrolled yet.")
+    page.wait(lambda: page.text("#people-count") == "No one is enrolled yet.")
 
 
 def test_people_of_a_sorted_heap_are_named_and_enrolled(page, photos, tmp_path):
@@ -282,7 +282,7 @@ def test_people_of_a_sorted_heap_are_named_and_enrolled(page, photos, tmp_path):
     assert cells[:2] == ["Ann", "2"]
     page.one("#people button").click()
     page.one("#forget .danger").click()
-    page.wait(lambda: page.text("#people-count") == "Nobody is enrolled yet.")
+    page.wait(lambda: page.text("#people-count") == "No one is enrolled yet.")
 
 
 def test_the_camera_is_on_only_after_consent_and_off_afterwards(page):

@@ -25,8 +25,8 @@ import atheris
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
     from facepairs.bundles.embedder import Embedder
+    from facepairs.bundles.error_profile import parse_measured
     from facepairs.bundles.manifest import Manifest, parse_json_object, parse_manifest
-    from facepairs.bundles.measured import parse_measured
     from facepairs.data.index import FaceIndex
     from facepairs.data.lfw.lists import read_pairs, read_people
     from facepairs.data.pairs import read_pairs_csv

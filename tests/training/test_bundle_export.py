@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from drawn.scenes import drawn_faces
 from processes.command_line import facepairs, in_process
-from tiny.bundles import AMONG_LOOKALIKES, NETWORK, error_table, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, NETWORK, cohort_of, error_table, tiny_bundle
 
-from facepairs.bundles.bundle import COHORT, MODEL, npy_bytes
+from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.loading import load_bundle
+from facepairs.bundles.model import load_bundle
 from facepairs.bundles.rates import GroupErrors
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle, BadConfig
@@ -61,17 +61,16 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
         Verifier.load(tmp_path / "out")
 
 
-def test_errors_of_grouping_with_a_cohort_are_not_exported_without_it(tmp_path):
+def test_an_exported_network_groups_with_the_same_cohort_and_errors(tmp_path):
     linked = ((0.0, 0.0, 0.1),)
     grouping = GroupErrors(people_pairs=9, cuts=(0.1,), linked=linked, mixed=(0.0,))
     errors = msgspec.structs.replace(error_table(), grouping=grouping)
-    plain = tiny_bundle(tmp_path / "plain", "embedding", errors=errors)
-    more = {COHORT: npy_bytes(np.ones((2, 24), np.float32))}
-    with_cohort = rewrite_bundle(plain, tmp_path / "cohort", {}, more_files=more)
-    for bundle, expected in ((plain, grouping), (with_cohort, None)):
-        out = tmp_path / "out" / bundle.folder.name
-        export(bundle.folder, out, "onnx")
-        assert Verifier.load(out).model.profile.errors.grouping == expected
+    rows = np.random.default_rng(0).normal(size=(2, 24)).astype(np.float32)
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", errors=errors, included=cohort_of(rows))
+    export(bundle.folder, tmp_path / "out", "onnx")
+    exported = Verifier.load(tmp_path / "out").model.profile
+    assert exported.errors.grouping == grouping
+    assert exported.cohort.tolist() == rows.tolist()
 
 
 def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
-from facepairs.bundles.measured import Calibration, operating_point
+from facepairs.bundles.error_profile import Calibration, operating_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage
 from facepairs.support.console import showing

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.error_profile import operating_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
@@ -237,7 +237,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from facepairs.verification.score_list import score_list
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.error_profile import operating_point
 from facepairs.verification.verifier import Verifier
 
 bundle, pairs, out, root = map(Path, sys.argv[1:])

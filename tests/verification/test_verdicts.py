@@ -7,7 +7,7 @@ import pytest
 from drawn.photos import noise_photos
 from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
 
-from facepairs.bundles.measured import Calibration
+from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.verification.verdict import Verdict, verdict_rows

@@ -44,7 +44,7 @@ class RemoteFile(NamedTuple):
 
 
 _published = json.loads(Path(__file__).with_name("files.json").read_bytes())
-LISTS = tuple(RemoteFile(**one) for one in _published["lists"])
+LISTS = tuple(RemoteFile(**entry) for entry in _published["lists"])
 IMAGES = RemoteFile(**_published["images"])
 
 

@@ -39,7 +39,7 @@ def write_synthetic_faces(
         size_px: Width and height of the photos.
         difficulty: How hard people are to tell apart, from 0 to 1: `faces.appearance`.
         families: Number of families of relatives, from 0 (unrelated people) to `people`. With
-            families, `out/families.csv` lists everybody's.
+            families, `out/families.csv` lists everyone's.
 
     Raises:
         BadConfig: An argument is out of range.

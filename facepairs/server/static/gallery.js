@@ -81,7 +81,7 @@ export class GalleryPanel {
         return [name, String(photos), added.slice(0, 10), this.writable ? button : ""];
       });
       const count = people.length === 1 ? "1 person is enrolled." : `${people.length} people are enrolled.`;
-      byId("people-count").textContent = people.length ? count : "Nobody is enrolled yet.";
+      byId("people-count").textContent = people.length ? count : "No one is enrolled yet.";
       byId("people").replaceChildren(people.length ? table(["name", "photos", "since", ""], rows) : "");
     });
   }

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.bundles.loading import open_model
-from facepairs.bundles.measured import operating_point
+from facepairs.bundles.error_profile import operating_point
+from facepairs.bundles.model import open_model
 from facepairs.config import Settings, TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun, FacepairsError

@@ -8,7 +8,7 @@ from figures import figures_of
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from facepairs.bundles.measured import Calibration
+from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.decisions import halves

@@ -9,7 +9,7 @@ from figures import figures_of, fold_accuracy
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from facepairs.bundles.measured import Calibration
+from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.decisions import (

@@ -7,9 +7,8 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from facepairs.data.index import FaceIndex
-from facepairs.photos.crop import CropPlan, CropSpec
+from facepairs.photos.crop import CropPlan, CropSpec, Similarity
 from facepairs.photos.photo_table import inspect_photos
-from facepairs.photos.warp import Similarity
 
 
 def whole_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:

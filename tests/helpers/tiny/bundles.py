@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
+from facepairs.bundles.error_profile import Calibration, ErrorProfile, IncludedModelFigures
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.measured import Calibration, ErrorProfile
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Row
 from facepairs.bundles.writer import write_bundle
 
@@ -106,6 +106,11 @@ def measured_of(**changes: Any) -> ErrorProfile:
         "thresholds": (OperatingPoint(-0.1, max_fmr=0.1),),
     }
     return ErrorProfile(**fields | changes)
+
+
+def cohort_of(rows: np.ndarray) -> IncludedModelFigures:
+    content = rows.astype("<f4").tobytes()
+    return IncludedModelFigures(cohort_width=rows.shape[1], cohort_content=content)
 
 
 def _rates(*rates: float) -> tuple[Row, ...]:

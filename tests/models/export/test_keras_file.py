@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.loading import load_bundle
+from facepairs.bundles.model import load_bundle
 from facepairs.bundles.scorer import open_scorer
 from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle, BadConfig

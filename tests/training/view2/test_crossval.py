@@ -11,7 +11,7 @@ import pytest
 from drawn.view2 import FOLDS, write_lists
 from figures import figures_of
 
-from facepairs.bundles.loading import open_model
+from facepairs.bundles.model import open_model
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun

@@ -1,16 +1,17 @@
-"""What was measured of a verifier on people it was not trained on: `measured.json`.
+"""`ErrorProfile`, the file `measured.json`: calibration, thresholds and errors of a verifier.
 
-Its calibration is a curve from a score to a probability. Thresholds are chosen here: for a pair,
-for the photos of a gallery, for the share of strangers who may be misidentified.
+They are measured on people it was not trained on. Thresholds are chosen here: for a pair, for the
+photos of a gallery, for the share of strangers who may be misidentified.
 """
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from facepairs.bundles.manifest import parse_json_object
 from facepairs.bundles.rates import (
@@ -28,9 +29,8 @@ from facepairs.support.validation import validate
 from facepairs.support.words import counted
 
 MEASURED = "measured.json"
-
-
 EQUAL_PRIORS = 0.5
+Embeddings = npt.NDArray[np.float32]
 
 
 def check_prior(prior: float) -> None:
@@ -107,6 +107,62 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         return probability
 
 
+class SmallFaces(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of pairs whose smaller face is below a size.
+
+    Attributes:
+        below_px: Side of the square around the smaller face, from the brows to the chin.
+        errors: What was measured of them.
+    """
+
+    below_px: Annotated[float, Meta(gt=0)]
+    errors: ErrorTable
+
+
+class TurnedFaces(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of pairs with a face that is turned sideways.
+
+    Attributes:
+        above_yaw: The more turned face's offset of the nose from the middle of the eyes, in eye
+            distances, is at least this.
+        errors: What was measured of them.
+    """
+
+    above_yaw: Annotated[float, Meta(gt=0)]
+    errors: ErrorTable
+
+
+class IncludedModelFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the included model has: neither training nor calibration measures it.
+
+    Attributes:
+        small_faces: Errors of pairs of small faces, the smallest first.
+        turned_faces: Errors of pairs with a face turned sideways, the most turned first.
+        cohort_width: Numbers in a row of `cohort`.
+        cohort_content: The rows of `cohort` as little-endian float32.
+
+    Raises:
+        BadBundle: The cohort is damaged.
+    """
+
+    small_faces: tuple[SmallFaces, ...] = ()
+    turned_faces: tuple[TurnedFaces, ...] = ()
+    cohort_width: Annotated[int, Meta(ge=1, le=4096)]
+    cohort_content: Annotated[bytes, Meta(min_length=4)]
+
+    def __post_init__(self) -> None:
+        """Refuse a cohort that cannot be used."""
+        whole = len(self.cohort_content) % (4 * self.cohort_width) == 0
+        if not whole or not np.isfinite(np.frombuffer(self.cohort_content, "<f4")).all():
+            raise BadBundle("the cohort is damaged; copy the bundle again")
+
+    @property
+    def cohort(self) -> Embeddings:
+        """Where embeddings crowd: float32[K, D], see `grouping.linkage`."""
+        rows = np.frombuffer(self.cohort_content, "<f4").reshape(-1, self.cohort_width)
+        return rows.astype(np.float32)
+
+
 class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Probability, thresholds and errors of a verifier.
 
@@ -117,10 +173,11 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
             which are in `errors`.
         default_fmr: The target FMR that decides by default; None for the balanced threshold.
         errors: The errors at every threshold; None where they were not measured.
-        own_errors: The same on the people whom `calibrate` was given last, where it kept what was
-            there; None where `errors` are theirs, or nobody was given.
+        own_errors: The same on the people whom `calibrate` was given last, if it kept the former
+            calibration; else None.
         people: Hashes of the people on whom all this was measured. A bundle has them in
             `identities.json`.
+        included: What only the included model has.
     """
 
     calibration: Calibration | None = None
@@ -129,6 +186,12 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
     errors: ErrorTable | None = None
     own_errors: ErrorTable | None = None
     people: frozenset[str] = frozenset()
+    included: IncludedModelFigures | None = None
+
+    @property
+    def cohort(self) -> Embeddings | None:
+        """Where embeddings crowd: float32[K, D], see `grouping.linkage`; None if not measured."""
+        return None if self.included is None else self.included.cohort
 
     @property
     def threshold(self) -> float | None:
@@ -195,6 +258,29 @@ def operating_point(
     raise BadConfig(
         f"this model has no threshold for FMR {target:g}; {_supported_rates(profile)}", "max_fmr"
     )
+
+
+def point_for_faces(
+    profile: ErrorProfile, point: OperatingPoint, side_px: float, yaw: float = 0.0
+) -> OperatingPoint:
+    """Return the same threshold with the errors of pairs of such faces.
+
+    Where small faces and turned ones have been measured, those with more genuine pairs missed.
+
+    Args:
+        profile: What was measured of the model.
+        point: The threshold.
+        side_px: Side of the square around the smaller face, from the brows to the chin.
+        yaw: How far the more turned face is turned, as `Face.yaw`.
+    """
+    figures = profile.included
+    if figures is None or point.threshold is None:
+        return point
+    small = [row.errors for row in figures.small_faces if side_px < row.below_px]
+    turned = [row.errors for row in figures.turned_faces if abs(yaw) >= row.above_yaw]
+    found = [table.at(point.threshold) for table in (*small[:1], *turned[:1])]
+    worst = max(found, key=lambda one: one.fnmr.value if one.fnmr else 0.0, default=point.errors)
+    return msgspec.structs.replace(point, errors=worst)
 
 
 def gallery_point(profile: ErrorProfile, point: OperatingPoint, photos: int) -> OperatingPoint:
