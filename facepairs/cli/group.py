@@ -42,7 +42,7 @@ def group(
     copy: Annotated[bool, Option("--copy", help="Copy photos instead of linking them.")] = False,
     json: Json = False,
 ) -> None:
-    """Sort photos by people, with errors that are known.
+    """Sort photos by people, with known errors.
 
     All faces of all photos are found and grouped. The folder that is written is one of
     Person_Name/photo.jpg, which train, calibrate, evaluate and gallery add take; photos are hard
@@ -52,7 +52,7 @@ def group(
     look through. How many strangers are joined by mistake was measured, so the result says how many
     pairs and people are expected to be wrong.
 
-    Put right what is wrong in a file manager: rename a folder to give a name, move photos to the
+    Correct mistakes in a file manager: rename a folder to give a name, move photos to the
     person whom they show, to a new folder or to _apart, join folders, delete what you do not want.
     Then run the same command again, with more photos or not: it reads the folder, and keeps what
     you did. With --labels, the most prominent face of a photo counts, and intervals of 95 % over

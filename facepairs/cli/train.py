@@ -31,9 +31,11 @@ def train(
     data: Data,
     out: Annotated[Path | None, Option(help="Run folder. [default: runs/…]")] = None,
     model: Model = None,
-    init: Annotated[str | None, Option(help="Bundle to start from, or: default.")] = None,
+    init: Annotated[str | None, Option(help="Bundle to start from, or `default`.")] = None,
     lists: Annotated[Path | None, Option(help="LFW's lists: train on View 1's people.")] = None,
-    epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
+    epochs: Annotated[
+        int | None, Option(help="Maximum number of epochs. [default: by model]")
+    ] = None,
     minutes: Annotated[float | None, Option(help="Time limit, with at least one epoch.")] = None,
     batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
     store: Annotated[Store, Option(help="Where images come from.")] = "auto",
@@ -41,7 +43,7 @@ def train(
     align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
-    devices: Annotated[Devices, Option(help="GPUs and workers; all: else CPUs.")] = "auto",
+    devices: Annotated[Devices, Option(help="Devices to train on; all: GPUs, else CPUs.")] = "auto",
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
     json: Json = False,

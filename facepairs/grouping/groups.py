@@ -1,4 +1,4 @@
-"""Group the faces of a collection by people, with errors that are known."""
+"""Group the faces of a collection by people, with known errors."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -136,14 +136,23 @@ class PhotoReader:
         number = source.number if isinstance(source, FaceRef) else 1
         return PhotoFile(name, content, digest, number, isinstance(source, str | os.PathLike))
 
-    def see(self, file: PhotoFile, every: bool = False) -> list[FaceSample]:
-        """Return the faces of a photo that was read, as `find` does."""
+    def see(self, file: PhotoFile, every: bool = False, precise: bool = False) -> list[FaceSample]:
+        """Return the faces of a photo that was read, as `find` does.
+
+        Args:
+            file: The photo.
+            every: Return every face that is large enough.
+            precise: Locate all faces as precisely as the first; behind them come small faces of a
+                large photo.
+        """
         photo = cache(partial(open_photo, file.content, file.name))  # opened once, if at all
         store = self.cache if file.has_path else None
         sample = FaceSample(file.name, digest=file.digest, number=file.number)
         try:
             known = store.record(file.digest, self.aligned) if store else None
             record = known or inspect(photo(), self.aligned, file.digest)
+            if precise and record.usable:
+                record = locate(photo(), record)
             sample = replace(sample, record=record, is_new=file.has_path and not known)
             if self.framing is None:
                 return [sample]
@@ -171,15 +180,11 @@ class PhotoReader:
             TooSmallFace: Every face is smaller than MIN_FACE_PX.
         """
         reader = replace(self, cache=None, keep=False, all_hints=True)
-        file = reader.fetch(name, source)
-        photo = cache(partial(open_photo, file.content, name))
-        record = inspect(photo(), self.aligned, file.digest)
-        if every and record.usable:
-            record = locate(photo(), record)
-        sample = FaceSample(name, digest=file.digest, record=record)
-        faces = list(enumerate(record.numbered_faces(name), 1))
-        samples = [reader._judged(sample, *face, photo) for face in (faces if every else faces[:1])]
-        return [reader._cropped(face, photo, None) for face in samples]
+        file = reader.fetch(name, source)._replace(number=1)
+        faces = reader.see(file, every, precise=every)
+        if faces[0].error:
+            raise faces[0].error
+        return faces
 
     def embed(self, samples: Sequence[FaceSample]) -> list[FaceSample]:
         """Embed all faces that have crops, in one call, and store in the cache what is new.

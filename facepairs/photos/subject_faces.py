@@ -54,7 +54,7 @@ MOST_PROMINENT = SubjectFaces()
 
 
 def choose_faces(photos: Sequence[Embeddings], least: float) -> list[int | None]:
-    """Choose the face of each photo that shows the person of whom all photos are.
+    """Choose the face of the person whom all photos show.
 
     Photos with one face tell who it is; without any, the two most alike faces of different photos.
 

@@ -1,1 +1,1 @@
-"""Atomic outputs, locks, checksums, validation, platform differences, progress, threads."""
+"""Atomic outputs, locks, places, validation, platform differences, progress, threads."""

@@ -1,6 +1,7 @@
-"""Check the files and folders that a command reads or writes, before any work is done."""
+"""Check the files and folders that a command reads or writes."""
 
 import contextlib
+import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -76,6 +77,12 @@ def listed_files(record: Path) -> set[str]:
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         return {record.name, *json.loads(record.read_text("utf-8"))["files"]}
     return set()
+
+
+def file_sha256(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal digits; raise OSError if it cannot be read."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def refuse_input(out: Path | str, inputs: Iterable[object]) -> None:

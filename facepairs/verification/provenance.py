@@ -18,8 +18,7 @@ from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Among, OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
-from facepairs.support.checksum import file_sha256
-from facepairs.support.places import check_output_file
+from facepairs.support.places import check_output_file, file_sha256
 from facepairs.support.validation import validate
 from facepairs.version import __version__
 

@@ -9,10 +9,11 @@ from facepairs.bundles.error_profile import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
-from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.verification.scoring import score_faces
+from facepairs.verification.verdict import with_hint_of_others
 from facepairs.verification.verifier import Verifier
 
 
@@ -59,14 +60,14 @@ class Ranking:
         compared: Best first, equal scores by path.
         failed: Photos that could not be used, by path.
         point: The threshold.
-        record: What the photo shows.
+        face: The face of the photo, with its hints.
     """
 
     photo: Path
     compared: list[Match]
     failed: list[Failure]
     point: OperatingPoint
-    record: PhotoRecord
+    face: FaceSample
 
     @property
     def matches(self) -> int | None:
@@ -176,7 +177,7 @@ def rank_folder(
         one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)
         for rank, one in enumerate(found, 1)
     ]
-    return Ranking(photo, compared, failed, point, own.to_record())
+    return Ranking(photo, compared, failed, point, with_hint_of_others(own, None))
 
 
 def _rounded(number: float) -> str:

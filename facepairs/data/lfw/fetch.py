@@ -21,7 +21,7 @@ from facepairs.data.unpack import unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder, temporary_beside
-from facepairs.support.checksum import file_sha256
+from facepairs.support.places import file_sha256
 
 TIMEOUT_S = 30.0
 MAX_BYTES = 2 * 2**30

@@ -22,8 +22,8 @@ from facepairs.evaluation.report.table import (
     table_of,
 )
 from facepairs.evaluation.summary import Summary, wrong_pairs
-from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import package_versions
+from facepairs.support.places import file_sha256
 from facepairs.support.words import counted
 from facepairs.version import __version__
 
