@@ -1,4 +1,4 @@
-// Similarity transforms, as facepairs/photos/warp.py and facepairs/photos/frame.py have them.
+// Similarity transforms, as facepairs/photos/crop.py and facepairs/photos/frame.py have them.
 // A map is {cos, sin, x, y}: (px, py) -> (cos px - sin py + x, sin px + cos py + y).
 // Points are positions of pixel centres: the first pixel is at (0, 0).
 
