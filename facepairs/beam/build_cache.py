@@ -16,13 +16,13 @@ from facepairs.config import Settings
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.photos.photo_table import BATCH, PhotoTable, collect
+from facepairs.photos.photo_table import BATCH, FINDING, PhotoTable
 from facepairs.photos.reader import PhotoReader
 from facepairs.pipeline.records.build import ShardPlan, check_count, check_request, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
 from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.parallel import batches
+from facepairs.support.parallel import batches, unbatched
 from facepairs.support.places import is_leftover
 from facepairs.training.inputs.pair_cache import cache_plan
 from facepairs.training.inputs.people import choose_usable
@@ -83,7 +83,7 @@ def build_cache_at(
         known = photo_cache() if runner is None else None  # nothing stays on other machines
         reader = PhotoReader(config.align == "landmarks", cache=known, open=read)
         inspected = ordered_map(reader.records, batches(index.names(), BATCH))
-        table = PhotoTable.of(list(collect(inspected, len(index))), config.align)
+        table = PhotoTable.of(list(unbatched(inspected, FINDING, len(index))), config.align)
         index, table = choose_usable(index, table, config.skip_bad)
         plan = cache_plan(index, table, config, pairs, encoding)
         with _replaced(folder) as cache:

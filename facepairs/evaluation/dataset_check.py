@@ -25,8 +25,7 @@ from facepairs.grouping.linkage import GroupMeans, average_linkage
 from facepairs.photos.photo import read_below
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.subject_faces import SubjectFaces
-from facepairs.support import console
-from facepairs.support.parallel import batches, thread_map
+from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.verifier import Verifier, subject_faces
 
 Embedding = npt.NDArray[np.float32]
@@ -50,17 +49,15 @@ def check_dataset(root: Path) -> DatasetReport:
     index = FaceIndex.scan(root)
     verifier = Verifier.load(threads=1)
     reader = replace(verifier.reader(), open=partial(read_below, index.root))
-    progress = console.progress("checking photos")
     records: list[PhotoRecord] = []
     embeddings: list[Embedding | None] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
         named = ((name, name) for name in index.names())
-        for seen in thread_map(reader.read, batches(named, BATCH_CROPS)):
-            for sample in seen:
-                records.append(sample.to_record())
-                embeddings.append(sample.embedding)
-            progress(len(records), len(index))
+        read = thread_map(reader.read, batches(named, BATCH_CROPS))
+        for sample in unbatched(read, "checking photos", len(index)):
+            records.append(sample.to_record())
+            embeddings.append(sample.embedding)
     problems = {
         image: problem
         for image, record in enumerate(records)

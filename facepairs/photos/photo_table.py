@@ -17,11 +17,11 @@ from facepairs.photos.photo import read_below
 from facepairs.photos.photo_cache import PhotoCache, photo_cache
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
-from facepairs.support import console
-from facepairs.support.parallel import batches, thread_map
+from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.support.platform import return_freed_memory
 
 BATCH = 16  # photos per task and per transaction of the cache
+FINDING = "finding faces"  # the phase that progress shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,21 +121,8 @@ def photo_records(
     names = list(index.names()) if images is None else list(map(index.name, images))
     read = partial(read_below, index.root)
     reader = PhotoReader(align == "landmarks", cache=cache or photo_cache(), keep=keep, open=read)
-    yield from collect(thread_map(reader.records, batches(names, BATCH)), len(names))
-    return_freed_memory()  # a training follows
-
-
-def collect(batches_read: Iterable[list[PhotoRecord]], photos: int) -> Iterator[PhotoRecord]:
-    """Yield the records that `PhotoReader.records` returns for batches of photos.
-
-    Args:
-        batches_read: Does the work while it is iterated.
-        photos: How many photos there are.
-    """
-    done, progress = 0, console.progress("finding faces")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
-        for records in batches_read:
-            yield from records
-            done += len(records)
-            progress(done, photos)
+        inspected = thread_map(reader.records, batches(names, BATCH))
+        yield from unbatched(inspected, FINDING, len(names))
+    return_freed_memory()  # a training follows

@@ -1,11 +1,12 @@
-"""Work in threads: a bounded number of items at a time, results in order."""
+"""Work in threads on a bounded number of items at a time, with results in order and progress."""
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from facepairs.support import console
 from facepairs.support.platform import cores
 
 T = TypeVar("T")
@@ -46,3 +47,18 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     source = iter(items)
     while batch := list(itertools.islice(source, size)):
         yield batch
+
+
+def unbatched(done: Iterable[Sequence[T]], phase: str, total: int) -> Iterator[T]:
+    """Yield the items of batches in order, and show the progress.
+
+    Args:
+        done: The batches; the work is done while they are iterated.
+        phase: Name of the work.
+        total: How many items there are; 0 if that is not known.
+    """
+    count, progress = 0, console.progress(phase)
+    for batch in done:
+        yield from batch
+        count += len(batch)
+        progress(count, max(total, count))

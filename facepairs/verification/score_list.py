@@ -24,10 +24,10 @@ from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_nam
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import read_image_file
-from facepairs.support.parallel import batches, thread_map
+from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file
-from facepairs.verification.scoring import Indices, collect_samples, score_samples
+from facepairs.verification.scoring import READING, Indices, score_samples
 from facepairs.verification.verdict import are_copies, with_hint_of_copies, with_hint_of_others
 from facepairs.verification.verifier import Verifier
 
@@ -156,7 +156,7 @@ def write_scores(
     """
     model = verifier.model
     origin = provenance_of(model, str(listed.path), point, prior=prior)
-    samples = dict(enumerate(collect_samples(read, len(listed.photos))))
+    samples = dict(enumerate(unbatched(read, READING, len(listed.photos))))
     scores = score_samples(verifier.scorer, samples, listed.left, listed.right)
     report = _count(model, listed, scores, samples, point)
     with scores_file(out, origin) as handle:

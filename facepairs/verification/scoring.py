@@ -4,7 +4,7 @@ First `PhotoReader.read` embeds every photo. Then the scores follow. A photo tha
 fails the pairs it is in.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,21 +13,12 @@ import numpy.typing as npt
 from facepairs.bundles.scorer import ScoreArray, Scorer
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
-from facepairs.support import console
 from facepairs.support.parallel import thread_map
 
 CHUNK_PAIRS = 512  # scored at a time
+READING = "reading photos"  # the phase that progress shows
 
 Indices = npt.NDArray[np.integer[Any]]
-
-
-def collect_samples(read: Iterable[list[FaceSample]], photos: int) -> Iterator[FaceSample]:
-    """Yield the faces of some photos while they are read in batches, and show the progress."""
-    done, progress = 0, console.progress("reading photos")
-    for batch in read:
-        yield from batch
-        done += len(batch)
-        progress(done, photos)
 
 
 def score_samples(

@@ -21,7 +21,6 @@ from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face, stack_crops
 from facepairs.photos.photo import ImageSource
 from facepairs.photos.reader import PhotoReader
-from facepairs.support import console
 from facepairs.verification.verdict import Verdict, with_hint_of_copies, with_hint_of_others
 
 if TYPE_CHECKING:
@@ -257,19 +256,17 @@ class Verifier:
     def _read(
         self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None
     ) -> Iterator[FaceSample]:
-        from facepairs.support.parallel import batches, thread_map  # costs `verify` 15 ms
+        from facepairs.support.parallel import batches, thread_map, unbatched  # costs 15 ms
+        from facepairs.verification.scoring import READING
 
         if is_one_image(images):
             raise BadData("images is a single image; give a list: [image]")
         named = (
             (_name_of(source, f"image {number}"), source) for number, source in enumerate(images, 1)
         )
-        progress = console.progress("reading photos")
-        done, total = 0, len(images) if isinstance(images, Sized) else 0
-        for samples in thread_map(self.reader().read, batches(named, BATCH_CROPS), workers):
-            yield from samples
-            done += len(samples)
-            progress(done, max(total, done))
+        total = len(images) if isinstance(images, Sized) else 0
+        read = thread_map(self.reader().read, batches(named, BATCH_CROPS), workers)
+        return unbatched(read, READING, total)
 
     def reader(self, keep: bool = True, all_hints: bool = False) -> PhotoReader:
         """Return a reader of photos for this model, with the user's cache of photos.
@@ -305,8 +302,8 @@ class Verifier:
             BadImage: An image cannot be used; the message names it.
             BadData: `left` and `right` are not positions in `paths`, or differ in length.
         """
-        from facepairs.support.parallel import batches, thread_map
-        from facepairs.verification.scoring import check_positions, collect_samples, score_samples
+        from facepairs.support.parallel import batches, thread_map, unbatched
+        from facepairs.verification.scoring import READING, check_positions, score_samples
 
         left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
         if len(left) != len(right):
@@ -315,7 +312,7 @@ class Verifier:
         photos = [(os.fspath(paths[number]), paths[number]) for number in numbers]
         read = thread_map(self.reader().read, batches(photos, BATCH_CROPS), workers)
         samples = {}
-        for number, sample in zip(numbers, collect_samples(read, len(photos)), strict=True):
+        for number, sample in zip(numbers, unbatched(read, READING, len(photos)), strict=True):
             if sample.error:
                 raise sample.error
             samples[number] = sample
