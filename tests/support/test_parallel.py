@@ -2,7 +2,8 @@ import threading
 
 import pytest
 
-from facepairs.support.parallel import batches, thread_map
+from facepairs.support.console import showing
+from facepairs.support.parallel import batches, thread_map, unbatched
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -42,3 +43,11 @@ def test_the_last_batch_may_be_shorter():
     assert list(batches(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(batches(range(6), 3)) == [[0, 1, 2], [3, 4, 5]]
     assert list(batches([], 3)) == []
+
+
+@pytest.mark.parametrize(("total", "totals"), [(7, [7, 7, 7]), (0, [3, 6, 7])])
+def test_items_of_batches_come_in_order_with_progress(total, totals):
+    steps = []
+    with showing(progress=lambda phase: lambda *done: steps.append((phase, *done))):
+        assert list(unbatched(batches(range(7), 3), "counting", total)) == list(range(7))
+    assert steps == [("counting", *step) for step in zip([3, 6, 7], totals, strict=True)]
