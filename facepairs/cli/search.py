@@ -14,9 +14,9 @@ from facepairs.cli.shared.output import (
     OK,
     VERDICT_SCHEMA,
     log_first,
-    log_hints,
     print_result,
     print_rows,
+    warn_of_face,
     warn_of_known,
 )
 from facepairs.support.words import counted
@@ -54,20 +54,15 @@ def search(
     point = None if threshold is None else verifier.operating_point(threshold)
     ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / photo.path for photo in ranking.compared])
-    log_hints(Path(photo), ranking.face, "crop the photo to choose")
+    found = ranking.record
+    warn_of_face(Path(photo), len(found.faces or ()), found.hints, "crop the photo to choose")
     log_first([f"unusable: {photo.error}" for photo in ranking.failed])
     values = {"folder": str(folder), "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
     if not json:
         rows = [
-            [
-                str(photo.rank),
-                f"{photo.score:.4f}",
-                MATCH[photo.match],
-                photo.path,
-                photo.describe_face(),
-            ]
-            for photo in ranking.compared[:MAX_SHOWN]
+            [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
+            for one in ranking.compared[:MAX_SHOWN]
         ]
         print()
         print_rows([["rank", "score", "match", "photo", "face"], *rows])

@@ -10,7 +10,7 @@ from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Prior, Threshold
 from facepairs.cli.shared.output import (
     VERDICT_CODES,
     VERDICT_SCHEMA,
-    log_hints,
+    log,
     print_result,
     warn_of_known,
 )
@@ -52,7 +52,7 @@ def verify(
     Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
     3 no verdict (a face of less than 24 pixels, or a model without a threshold).
     """
-    from facepairs.verification.verdict import verdict_rows
+    from facepairs.verification.verdict import SEVERAL_FACES, verdict_rows
     from facepairs.verification.verifier import Verifier
 
     photos = Path(left), Path(right)
@@ -64,8 +64,9 @@ def verify(
     warn_of_known(verifier, bundle, photos)
     options = "--face 2", f"--face {first or 1} --face 2"
     for photo, sample, option in zip(photos, (verdict.left, verdict.right), options, strict=True):
-        if sample:
-            log_hints(photo, sample, f"for another face: {option}")
+        for hint in sample.hints if sample else ():
+            advice = f"; for another face: {option}" if hint.kind == SEVERAL_FACES else ""
+            log(f"warning: {photo}: {hint.text}{advice}")
     values = {"left": left, "right": right, "model": bundle, "schema": VERDICT_SCHEMA}
     print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
     raise typer.Exit(VERDICT_CODES[verdict.same])

@@ -9,11 +9,10 @@ from facepairs.bundles.error_profile import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
-from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.verification.scoring import score_faces
-from facepairs.verification.verdict import with_hint_of_others
 from facepairs.verification.verifier import Verifier
 
 
@@ -53,33 +52,33 @@ class Failure(NamedTuple):
 class Ranking:
     """The photos of a folder by their similarity to the most prominent face of one photo.
 
-    There are no probabilities: the best match of many photos is not a single comparison.
+    There are no probabilities: the best of many is no single comparison.
 
     Attributes:
         photo: The photo that the others are compared with.
         compared: Best first, equal scores by path.
         failed: Photos that could not be used, by path.
         point: The threshold.
-        face: The face of the photo, with its hints.
+        record: What the photo shows.
     """
 
     photo: Path
     compared: list[Match]
     failed: list[Failure]
     point: OperatingPoint
-    face: FaceSample
+    record: PhotoRecord
 
     @property
     def matches(self) -> int | None:
         """How many photos match; None without a threshold."""
         if self.point.threshold is None:
             return None
-        return sum(bool(photo.match) for photo in self.compared)
+        return sum(bool(one.match) for one in self.compared)
 
     @property
     def faces(self) -> int:
         """How many faces were compared."""
-        return sum(photo.faces for photo in self.compared)
+        return sum(one.faces for one in self.compared)
 
     @property
     def expected(self) -> tuple[float, float, float] | None:
@@ -170,14 +169,14 @@ def rank_folder(
         progress(done, len(names))
     found.sort(key=lambda one: (-one.score, one.path))
     if point is None:
-        faces = sum(photo.faces for photo in found)
+        faces = sum(one.faces for one in found)
         point = gallery_point(verifier.model.profile, verifier.operating_point(), faces or 1)
     threshold = point.threshold
     compared = [
         one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)
         for rank, one in enumerate(found, 1)
     ]
-    return Ranking(photo, compared, failed, point, with_hint_of_others(own, None))
+    return Ranking(photo, compared, failed, point, own.to_record())
 
 
 def _rounded(number: float) -> str:

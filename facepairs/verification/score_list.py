@@ -201,13 +201,13 @@ def _count(
     point: OperatingPoint,
 ) -> PairsReport:
     """Return the counts that are known before the rows are written."""
-    records = [face.record for face in found.values() if face.record and not face.error]
+    records = [one.record for one in found.values() if one.record and not one.error]
     knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
     return PairsReport(
         pairs=len(scores),
         images=len(listed.photos),
-        images_failed=sum(face.error is not None for face in found.values()),
+        images_failed=sum(one.error is not None for one in found.values()),
         several_faces=sum((record.face_count or 0) > 1 for record in records),
         pairs_with_known_people=int(with_known.sum()),
         same=None if point.threshold is None else int((scores >= point.threshold).sum()),
@@ -225,7 +225,7 @@ def _output_rows(
     for row, result in enumerate(results):
         numbers = int(listed.left[row]), int(listed.right[row])
         left, right = (faces[number] for number in numbers)
-        error = "; ".join(dict.fromkeys(str(face.error) for face in (left, right) if face.error))
+        error = "; ".join(dict.fromkeys(str(one.error) for one in (left, right) if one.error))
         report.failed += bool(error)
         report.first_error = report.first_error or error
         if not error and are_copies(left, right):

@@ -22,7 +22,7 @@ from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
 if TYPE_CHECKING:
-    from facepairs.photos.face_sample import FaceSample
+    from facepairs.photos.hints import Hint
     from facepairs.verification.verifier import Verifier
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -245,7 +245,7 @@ def report(
 
 def _report_error(error: FacepairsError, names: Mapping[str, str], as_json: bool) -> int:
     """Print an error that a user can act on, with the options that it is about."""
-    has_settings = "config" in names  # other names may be settings of that file
+    has_settings = "config" in names  # what is no option may be a setting of that file
     about = (names.get(name, name) for name in error.arguments if name in names or has_settings)
     print_error(error.kind, error.with_names(about), as_json)
     if isinstance(error, LostWorker):
@@ -278,10 +278,16 @@ def _report_bug(error: BaseException, as_json: bool) -> int:
     return BUG
 
 
-def log_hints(photo: Path, face: "FaceSample", advice: str) -> None:
-    """Warn of what makes a face hard to judge, with advice where the photo shows several."""
-    from facepairs.verification.verdict import SEVERAL_FACES
+def warn_of_face(photo: Path, faces: int, hints: "Iterable[Hint]", advice: str) -> None:
+    """Warn if a photo shows several faces, or if its face is hard to judge.
 
-    for hint in face.hints:
-        more = f"; {advice}" if hint.kind == SEVERAL_FACES else ""
-        log(f"warning: {photo}: {hint.text}{more}")
+    Args:
+        photo: The photo.
+        faces: Number of faces in the photo.
+        hints: Reasons why the face is hard to judge.
+        advice: How to choose another face; "" if the user has chosen this one.
+    """
+    if faces > 1 and advice:
+        log(f"warning: {photo}: shows {faces} faces, the most prominent was used; {advice}")
+    for hint in hints:
+        log(f"warning: {photo}: {hint.text}")
