@@ -1,4 +1,4 @@
-"""Training objectives: a short class for each loss on pairs, and how they are built by name.
+"""Training objectives: a short class for each loss on pairs, and `EmbeddingLoss`, the Keras loss.
 
 Embedding networks train on genuine pairs only, each person once per batch. An impostor pair is then
 an image of one pair with an image of another; each class says which ones it uses.
@@ -13,25 +13,15 @@ A loss is 0 if the batch has nothing to learn from, and its gradient is finite f
 equal and opposite ones included.
 """
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 
 import keras
 from keras import ops
 
 MAX_SQUARED_DISTANCE = 4.0  # of two points on the unit sphere
 EPSILON = 1e-6  # added below roots, whose slope at 0 is infinite
-
-
-class PairLoss(keras.Layer):  # type: ignore[misc]
-    """An objective on pairs, computed in float32 whatever the network's dtype."""
-
-    settings: ClassVar[tuple[str, ...]] = ()  # the arguments that `get_config` saves
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{"dtype": "float32", **kwargs})
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **{name: getattr(self, name) for name in self.settings}}
 
 
 def cosines(a: Any, b: Any) -> Any:
@@ -55,8 +45,8 @@ def masked_mean(values: Any, mask: Any) -> Any:
     return ops.sum(values * weights) / ops.maximum(ops.sum(weights), 1.0)
 
 
-@keras.saving.register_keras_serializable("facepairs")
-class InBatchContrastive(PairLoss):
+@dataclass(frozen=True)
+class InBatchContrastive:
     """Every image of a genuine pair must find its partner among all images of the other side.
 
     The default of embedding networks. Pairs that are not genuine provide further negatives. A batch
@@ -64,28 +54,25 @@ class InBatchContrastive(PairLoss):
 
     Args:
         temperature: Divides cosines; the smaller, the more the hardest pairs count.
-        **kwargs: Those of `keras.Layer`.
 
     References:
         van den Oord, Li, Vinyals, "Representation Learning with Contrastive Predictive Coding",
         2018 (InfoNCE); symmetric as in Radford et al., CLIP, 2021.
     """
 
-    settings = ("temperature",)
+    temperature: float = 0.1
 
-    def __init__(self, temperature: float = 0.1, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.temperature = temperature
-
-    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+    def __call__(
+        self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any
+    ) -> Any:
         logits = cosines(left, right) / self.temperature
         partner = ops.diagonal(logits)
         cost = 0.5 * (ops.logsumexp(logits, axis=0) + ops.logsumexp(logits, axis=1)) - partner
         return masked_mean(cost, genuine)
 
 
-@keras.saving.register_keras_serializable("facepairs")
-class MarginContrastive(PairLoss):
+@dataclass(frozen=True)
+class MarginContrastive:
     """Pull genuine pairs together and push impostor pairs `margin` apart.
 
     With the Euclidean distance d (0 to 2), a genuine pair costs d², an impostor pair
@@ -94,20 +81,17 @@ class MarginContrastive(PairLoss):
 
     Args:
         margin: Between 0 and 2.
-        **kwargs: Those of `keras.Layer`.
 
     References:
         Hadsell, Chopra, LeCun, "Dimensionality Reduction by Learning an Invariant Mapping",
         CVPR 2006.
     """
 
-    settings = ("margin",)
+    margin: float = 1.0
 
-    def __init__(self, margin: float = 1.0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.margin = margin
-
-    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+    def __call__(
+        self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any
+    ) -> Any:
         square = squared_distances(left, right)
         missing = ops.relu(self.margin - ops.sqrt(square + EPSILON))
         same = same_person(left_person, right_person)
@@ -115,8 +99,8 @@ class MarginContrastive(PairLoss):
         return 0.5 * (masked_mean(square, same) + impostor)
 
 
-@keras.saving.register_keras_serializable("facepairs")
-class TripletInBatch(PairLoss):
+@dataclass(frozen=True)
+class TripletInBatch:
     """An image must be closer to its partner than to other people, by `margin`.
 
     Distances are squared Euclidean, 0 to 4. Every image of a genuine pair is an anchor; one without
@@ -125,20 +109,17 @@ class TripletInBatch(PairLoss):
 
     Args:
         margin: By how much.
-        **kwargs: Those of `keras.Layer`.
 
     References:
         Schroff, Kalenichenko, Philbin, "FaceNet: A Unified Embedding for Face Recognition and
         Clustering", CVPR 2015.
     """
 
-    settings = ("margin",)
+    margin: float = 0.2
 
-    def __init__(self, margin: float = 0.2, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.margin = margin
-
-    def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
+    def __call__(
+        self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any
+    ) -> Any:
         images = ops.concatenate([left, right], axis=0)
         people = ops.concatenate([left_person, right_person], axis=0)
         distance = squared_distances(images, images)
@@ -153,24 +134,24 @@ class TripletInBatch(PairLoss):
         return masked_mean(ops.relu(self.margin + partner - negative), anchor)
 
 
-LOSSES: dict[str, type[PairLoss]] = {
+LOSSES: dict[str, type[Any]] = {
     "in-batch": InBatchContrastive,
     "margin": MarginContrastive,
     "triplet": TripletInBatch,
 }
 
 
-def build_loss(name: str, temperature: float = 0.1, margin: float | None = None) -> PairLoss:
-    """Build an objective on embeddings; it takes those of the arguments that it has settings for.
+def build_loss(name: str, **settings: float | None) -> Callable[..., Any]:
+    """Build an objective on embeddings.
 
     Args:
         name: A key of `LOSSES`.
-        temperature: Divides cosines; not for margin and triplet losses.
-        margin: The loss's margin; None for its own default.
+        **settings: Those of all objectives; this one takes its own. None means its default.
     """
-    known: dict[str, Any] = {"temperature": temperature, "margin": margin}
     loss = LOSSES[name]
-    return loss(**{key: known[key] for key in loss.settings if known[key] is not None})
+    known = {field.name: settings.get(field.name) for field in fields(loss)}
+    built: Callable[..., Any] = loss(**{k: v for k, v in known.items() if v is not None})
+    return built
 
 
 @keras.saving.register_keras_serializable("facepairs")
@@ -210,7 +191,7 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
             raise ValueError(f"objective is {objective!r}; known: {', '.join(LOSSES)}")
         self.objective, self.temperature, self.margin = objective, temperature, margin
         self.centre = centre
-        self._layer = build_loss(objective, temperature, margin)
+        self._loss = build_loss(objective, temperature=temperature, margin=margin)
 
     def get_config(self) -> dict[str, Any]:
         settings = ("objective", "temperature", "margin", "centre")
@@ -224,4 +205,4 @@ class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
         if self.centre:
             mean = ops.mean(embeddings, axis=(0, 1))
             embeddings = ops.normalize(embeddings - mean, axis=-1, order=2)
-        return self._layer(embeddings[:, 0], embeddings[:, 1], genuine, left, right)
+        return self._loss(embeddings[:, 0], embeddings[:, 1], genuine, left, right)
