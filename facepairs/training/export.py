@@ -24,23 +24,19 @@ from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.error_profile import MEASURED, Calibration, operating_point
 from facepairs.bundles.manifest import IDENTITIES, Alignment
 from facepairs.bundles.scorer import OnnxSession
-from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
-from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.models.export.probe import CROPS, Crops, probe_crops
+from facepairs.photos.crop import CropSpec
 from facepairs.photos.frame import TEMPLATE, WEIGHTS
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files
-from facepairs.support.random_streams import Stream, raw_words
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
 INT8_TOLERANCE = 0.1  # 8-bit integers give up to .04 for the numbers of an embedding
 RECORD = "export.json"
-CROPS = 8  # half random, half drawn faces
 TEMPLATES = Path(__file__).with_name("templates")
-CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}  # by input
 
-Crops = dict[str, npt.NDArray[np.uint8]]
 RunNetwork = Callable[[Crops], npt.NDArray[np.float32]]
 
 
@@ -113,7 +109,9 @@ def export(path: Path | str | None, out: Path, format: str) -> ExportRecord:
     is_quantized = b"QuantizeLinear" in bundle.read_network()
     in_8_bits = format.endswith("-int8") or (format != "onnx" and is_quantized)
     tolerance = INT8_TOLERANCE if in_8_bits else TOLERANCE
-    calibration, point = _calibration(bundle), operating_point(bundle.profile)
+    calibration, point = bundle.profile.calibration, operating_point(bundle.profile)
+    if calibration is None:
+        raise BadBundle(f"{bundle.folder}: not calibrated; calibrate it first")
     check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
     with atomic_folder(out) as folder:
         file, output, run = WRITERS[format](bundle, folder)
@@ -158,12 +156,6 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     return NETWORK, bundle.manifest.network.output, _onnx_runner(bundle, network)
 
 
-def _calibration(bundle: Bundle) -> Calibration:
-    if bundle.profile.calibration is None:
-        raise BadBundle(f"{bundle.folder}: not calibrated; calibrate it first")
-    return bundle.profile.calibration
-
-
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.convert import LITERT_OUTPUT, export_litert, run_litert
     from facepairs.training.keras_models import read_keras
@@ -187,8 +179,8 @@ def _onnx_runner(bundle: Bundle, network: bytes) -> RunNetwork:
 
 def _max_difference(bundle: Bundle, run: RunNetwork) -> float:
     """Return the largest difference from the bundle's network, for a batch and a single crop."""
-    run_own = _onnx_runner(bundle, bundle.read_network())
-    batch = probe_crops(bundle)
+    run_own, manifest = _onnx_runner(bundle, bundle.read_network()), bundle.manifest
+    batch = probe_crops(manifest.network.inputs, manifest.framing.crop_px)
     single = {name: crops[:1] for name, crops in batch.items()}
     return max(
         float(np.abs(wanted - run(crops).reshape(wanted.shape)).max())
@@ -196,25 +188,9 @@ def _max_difference(bundle: Bundle, run: RunNetwork) -> float:
     )
 
 
-def probe_crops(bundle: Bundle) -> Crops:
-    """Return the crops that networks are compared on, by input name: uint8[8, px, px, 3].
-
-    Half are random numbers and half are drawn faces; the same every time.
-    """
-    manifest = bundle.manifest
-    side = manifest.framing.crop_px
-    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, CROPS // 2 * side * side * 3)
-    noise = (words >> np.uint64(56)).astype(np.uint8).reshape(-1, side, side, 3)
-    drawn = [load_crop(draw_face(0, person, 0), manifest.framing) for person in range(CROPS // 2)]
-    crops = np.concatenate([noise, drawn])
-    return {
-        name: np.roll(crops, shift, axis=0) for shift, name in enumerate(manifest.network.inputs)
-    }
-
-
 def _readme(record: ExportRecord, bundle: Path | str | None) -> str:
     """Return the README of an export as Markdown."""
-    arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
+    arguments = ", ".join(f'"{name}": {name}' for name in record.inputs)  # variables of `use`
     runtime = record.format.removesuffix("-int8")
     return _fill_in(
         "README.md",

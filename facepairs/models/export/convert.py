@@ -17,11 +17,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from facepairs.support.random_streams import Stream, raw_words
+from facepairs.models.export.probe import probe_crops
 
 LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
 TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
-PROBE_IMAGES = 8
 LITERT_OUTPUT = "output_0"  # Keras chooses this name
 
 
@@ -61,7 +60,7 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
         output: Name of the output. The inputs keep the names of the model's.
 
     Returns:
-        Content of the ONNX file, and the largest difference from Keras on fixed probe images.
+        Content of the ONNX file, and the largest difference from Keras on `probe_crops`.
 
     Raises:
         RuntimeError: The difference exceeds the tolerance, or the output for an image depends on
@@ -69,8 +68,9 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
     """
     import onnxruntime
 
-    inputs = _probe_images(model)
-    expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
+    names = tuple(image.name for image in model.inputs)
+    crops = probe_crops(names, model.inputs[0].shape[1])
+    expected = np.asarray(model(list(crops.values()) if len(crops) > 1 else crops[names[0]]))
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
         path = Path(folder) / "network.onnx"
         model.export(path, format="onnx", verbose=False)
@@ -78,7 +78,8 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    batch, single = _run(session, inputs), _run(session, [images[:1] for images in inputs])
+    first = {name: images[:1] for name, images in crops.items()}
+    batch, single = (np.asarray(session.run([output], part)[0]) for part in (crops, first))
     tolerance = TOLERANCE * max(1.0, float(np.ptp(expected)))
     difference = float(np.abs(batch - expected).max())
     if not difference <= tolerance:
@@ -86,23 +87,6 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
     if not np.abs(single - batch[:1]).max() <= tolerance:
         raise RuntimeError("the network's output for an image depends on the batch around it")
     return data, difference
-
-
-def _probe_images(model: keras.Model) -> list[np.ndarray]:
-    """Return smooth random images for each input, always the same: uint8[8, px, px, 3]."""
-    shape = (len(model.inputs), PROBE_IMAGES, 8, 8, 3)
-    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, int(np.prod(shape)))
-    coarse = (words >> np.uint64(56)).astype(np.uint8).reshape(shape)
-    side = model.inputs[0].shape[1]
-    cells = np.arange(side) * 8 // side
-    return [np.ascontiguousarray(images[:, cells][:, :, cells]) for images in coarse]
-
-
-def _run(session: Any, inputs: list[np.ndarray]) -> np.ndarray:
-    """Run a session on inputs in the order of the model's."""
-    names = [node.name for node in session.get_inputs()]
-    (output,) = session.run(None, dict(zip(names, inputs, strict=True)))
-    return np.asarray(output)
 
 
 def _finished(data: bytes, output: str) -> bytes:
