@@ -46,7 +46,6 @@ class TrainConfig:
     lists: str | None = None
     epochs: Epochs | None = None
     minutes: Minutes | None = None
-    patience: Epochs | None = None
     batch_size: Annotated[int, Meta(ge=2, le=4096)] | None = None
     pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] | None = None
     learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] | None = None
@@ -202,7 +201,7 @@ class Settings(TrainConfig):
     @property
     def length(self) -> list[float | None]:
         """The settings that decide how long to train."""
-        return [self.epochs, self.minutes, self.patience]
+        return [self.epochs, self.minutes]
 
     def portable(self) -> dict[str, Any]:
         """Return the settings without paths of this machine, for bundles and logs."""

@@ -22,7 +22,8 @@ from facepairs.data.pairs import PairList
 from facepairs.support.platform import cores
 
 READY_BATCHES = 2
-Blocks = Callable[[], Iterator[PairList]]
+WHOLE = (1, 0)  # one reader, which gets every batch
+Blocks = Callable[..., Iterator[PairList]]
 Batch = tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +44,8 @@ def make_dataset(
     store: Store,
     blocks: Blocks,
     batch_size: int,
+    part: tuple[int, int] = WHOLE,
+    args: tuple[int | tf.Tensor, ...] = (),
 ) -> tf.data.Dataset:
     """Build batches of pairs, in the order of the blocks.
 
@@ -50,6 +53,9 @@ def make_dataset(
         store: Where the images are.
         blocks: Returns an iterator over pair lists of any length.
         batch_size: Pairs per batch, B; the last batch may be smaller.
+        part: The number of readers that share the batches, and which one this is, from 0: with
+            (2, 1) it gets the second, the fourth …
+        args: What `blocks` is called with; tensors become NumPy's.
 
     Returns:
         The dataset. While iterating, it raises `tf.errors.InvalidArgumentError` for an image that
@@ -64,12 +70,13 @@ def make_dataset(
 
     numbers, labels = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
     pairs = tf.data.Dataset.from_generator(
-        lambda: ((block.left, block.right, block.genuine) for block in blocks()),
+        lambda *args: ((block.left, block.right, block.genuine) for block in blocks(*args)),
+        args=args,
         output_signature=(numbers, numbers, labels),
     )
     # Python passes on a whole block at a time; cutting it into batches is C++. One call of `map`
     # per batch: an element per image would cost as much as decoding it.
-    return load_ahead(pairs.rebatch(batch_size), load_batch)
+    return load_ahead(pairs.rebatch(batch_size).shard(*part), load_batch)
 
 
 def image_batches(store: Store, images: npt.NDArray[np.int64], size: int) -> tf.data.Dataset:

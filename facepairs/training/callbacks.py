@@ -1,4 +1,4 @@
-"""The callbacks of a training beside Keras' own: time and progress, saving, stopping."""
+"""The callbacks of a training beside Keras' own."""
 
 import time
 from typing import Any
@@ -13,7 +13,6 @@ from facepairs.support.words import format_duration
 from facepairs.training.distribution import Workers
 from facepairs.training.progress import Epoch, Progress
 from facepairs.training.schedule import PlannedRate, plan_epochs
-from facepairs.training.stop import ShouldStop
 
 Logs = dict[str, Any] | None  # as Keras passes them to callbacks
 
@@ -51,9 +50,8 @@ class Timekeeper(keras.callbacks.Callback):  # type: ignore[misc]
 
     @property
     def is_over(self) -> bool:
-        """Whether all epochs are done, or patience is lost."""
-        done, patience = self._progress.epochs_done, self._config.patience
-        return done >= self._rate.epochs or self._progress.lost_patience(patience)
+        """Whether all epochs are done."""
+        return self._progress.epochs_done >= self._rate.epochs
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self._show_step = console.progress(f"epoch {epoch + 1}/{self._rate.epochs}")
@@ -97,17 +95,6 @@ class Timekeeper(keras.callbacks.Callback):  # type: ignore[misc]
             self._rate.plan(int(self._workers.of_chief(planned)))
 
 
-class SaveEpoch(keras.callbacks.Callback):  # type: ignore[misc]
-    """Saves weights, optimizer and history after each epoch."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self._progress = progress
-
-    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        self._progress.save(self.model)
-
-
 class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
     """Keras' TensorBoard for epochs, and nothing for steps.
 
@@ -117,20 +104,3 @@ class EpochBoard(keras.callbacks.TensorBoard):  # type: ignore[misc]
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Do nothing."""
-
-
-class StopTogether(keras.callbacks.Callback):  # type: ignore[misc]
-    """Ends the training on all workers after the epoch at hand. Comes last.
-
-    Args:
-        workers: The workers; where one stops, all stop.
-        should_stop: Returns whether the user asked to stop.
-    """
-
-    def __init__(self, workers: Workers, should_stop: ShouldStop) -> None:
-        super().__init__()
-        self._workers, self._should_stop = workers, should_stop
-
-    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        stops = self._should_stop() or self.model.stop_training
-        self.model.stop_training = self._workers.any(stops)

@@ -10,7 +10,7 @@ Does not import TensorFlow.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -35,8 +35,8 @@ class _Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Task(msgspec.Struct, frozen=True):
-    type: Literal["chief", "worker"] | None = None
-    index: int | Annotated[str, Meta(pattern="^[0-9]{1,6}$")] = -1
+    type: str | None = None
+    index: int | str = -1
 
 
 class _Description(msgspec.Struct, frozen=True):
@@ -50,15 +50,16 @@ def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
     Raises:
         BadConfig: The text does not describe a chief and workers, this process among them.
     """
-    text = environment.get("TF_CONFIG", "")
+    text = environment.get("TF_CONFIG", "").strip() or "{}"
     try:
-        table = msgspec.json.decode(text, type=_Description) if text.strip() else _Description()
-    except (msgspec.MsgspecError, UnicodeError) as error:
+        table = msgspec.json.decode(text, type=_Description)
+        hosts, task = table.cluster, (table.task.type, int(table.task.index))
+    except (msgspec.MsgspecError, ValueError) as error:
         raise BadConfig(f"TF_CONFIG is not a description of chief and workers: {error}") from None
-    hosts, role, index = table.cluster, table.task.type, int(table.task.index)
-    workers = len(hosts.chief) + len(hosts.worker)
-    if not workers or (workers == 1 and role is None):
+    tasks = [("chief", k) for k in range(len(hosts.chief))]
+    tasks += [("worker", k) for k in range(len(hosts.worker))]
+    if len(tasks) < 2:
         return Cluster()
-    if not 0 <= index < len(getattr(hosts, role or "", [])):
+    if task not in tasks:
         raise BadConfig("TF_CONFIG: its task is not in its cluster")
-    return Cluster(index + (len(hosts.chief) if role == "worker" else 0), workers)
+    return Cluster(tasks.index(task), len(tasks))

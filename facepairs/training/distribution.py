@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.data.pairs import PairList
 from facepairs.errors import BadConfig, LostWorker
 from facepairs.support import console
 from facepairs.training.cluster import Cluster, read_cluster
@@ -53,7 +52,6 @@ class Workers:
         self.worker, self.workers = cluster.worker, cluster.workers
         self.is_chief = self.worker == 0
         self.replicas = self.strategy.num_replicas_in_sync
-        self._all_reduce = tf.function(self._sum_in_graph, autograph=False)
 
     def synchronise(self, head: keras.Model) -> None:
         """Make batch normalisation take mean and variance over the batches of all replicas."""
@@ -63,8 +61,6 @@ class Workers:
 
     def check_batch_size(self, size: int) -> None:
         """Raise BadConfig when the replicas cannot share a batch; log that they do."""
-        if self.replicas == 1:
-            return
         if size % self.replicas or size < 2 * self.replicas:
             raise BadConfig(
                 f"batch_size {size} cannot be shared by {self.replicas} devices; use "
@@ -72,39 +68,28 @@ class Workers:
                 "batch_size",
                 "devices",
             )
-        worker = f"worker {self.worker} of {self.workers}"
-        console.log(f"{worker}; {self.replicas} devices share every batch")
-
-    def own_pairs(self, block: PairList, batch_size: int) -> PairList:
-        """Return this worker's part of each batch in a block of whole batches."""
-        worker = np.arange(len(block)) % batch_size // (batch_size // self.workers)
-        return block.where(worker == self.worker)
-
-    def distribute(self, dataset: Callable[[], tf.data.Dataset]) -> tf.data.Dataset:
-        """Hand a worker's batches, one after the other, to its replicas."""
-        if self.replicas == 1:
-            return dataset()
-        return self.strategy.distribute_datasets_from_function(lambda _: dataset())
+        if self.replicas > 1:
+            worker = f"worker {self.worker} of {self.workers}"
+            console.log(f"{worker}; {self.replicas} devices share every batch")
 
     def sum(self, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
         """Sum an array over the workers; blocks until every worker has called it."""
-        own = np.asarray(values, dtype)
-        return own if self.workers == 1 else np.asarray(self._all_reduce(tf.constant(own)))
+        own, devices = np.asarray(values, dtype), self.replicas // self.workers
+        if self.workers == 1:
+            return own
+        # A worker's first device has its values, and the others zeros.
+        parts = self.strategy.experimental_distribute_values_from_function(
+            lambda replica: tf.constant(own * (replica.replica_id_in_sync_group % devices == 0))
+        )
+        return np.asarray(self.strategy.reduce("SUM", parts, axis=None))
 
-    def _sum_in_graph(self, own: tf.Tensor) -> tf.Tensor:
-        def replica() -> tf.Tensor:
-            here = tf.distribute.get_replica_context()
-            first = here.replica_id_in_sync_group % (self.replicas // self.workers) == 0
-            return here.all_reduce("sum", tf.where(first, own, tf.zeros_like(own)))
-
-        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]
-
-    def share(self, variables: Sequence[keras.Variable]) -> None:
-        """Set variables on every worker to the chief's values, bit for bit."""
+    def on_chief(self, work: Callable[[], None], variables: Sequence[keras.Variable]) -> None:
+        """Let the chief set variables, and set them to its values, bit for bit, on every worker."""
+        if self.is_chief:
+            work()
         for variable in variables if self.workers > 1 else ():
             value = np.asarray(variable)
-            own = value if self.is_chief else np.zeros_like(value)
-            variable.assign(self.sum(own, value.dtype))
+            variable.assign(self.sum(value * self.is_chief, value.dtype))
 
     def any(self, value: bool) -> bool:
         """Return whether `value` is true on any worker."""
@@ -112,7 +97,7 @@ class Workers:
 
     def of_chief(self, number: float) -> float:
         """Return the chief's `number` on every worker."""
-        return float(self.sum(number if self.is_chief else 0))
+        return float(self.sum(number * self.is_chief))
 
     def check_same(self, text: str, description: str) -> None:
         """Raise BadConfig on all workers if a text is not the same on all of them."""
@@ -165,9 +150,8 @@ def connect_devices(devices: str = "one") -> Workers:
     found = tf.config.list_logical_devices("GPU")
     if devices == "all" and not found:
         found = tf.config.list_logical_devices("CPU")
-    if len(found) < 2:
-        return Workers()
-    return Workers(tf.distribute.MirroredStrategy([device.name for device in found]))
+    names = [device.name for device in found]
+    return Workers(tf.distribute.MirroredStrategy(names) if len(names) > 1 else None)
 
 
 def _connect_workers(cluster: Cluster) -> Workers:

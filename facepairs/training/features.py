@@ -35,13 +35,11 @@ def prepare_source(
     """
     if not isinstance(network, FisherNetwork):
         return data.store
-    images, seed = data.images, data.config.seed
+    images, seed, weights = data.images, data.config.seed, network.head.variables
     is_new = not (progress.history or data.config.start)
     if is_new:
-        if workers.is_chief:
-            with console.waiting("fitting local descriptors"):
-                fit_mixture(network, data.store, images, seed)
-        workers.share(network.head.variables)
+        with console.waiting("fitting local descriptors"):
+            workers.on_chief(lambda: fit_mixture(network, data.store, images, seed), weights)
 
     def stop_if_asked() -> None:
         if workers.any(should_stop()):
@@ -50,8 +48,6 @@ def prepare_source(
     console.log(f"computing the features of {len(data.index):,} images")
     features = precompute(network, data.store, len(data.index), stop_if_asked)
     if is_new:
-        if workers.is_chief:
-            console.log("starting the projection at principal components")
-            start_projection(network, features, images, seed)
-        workers.share(network.head.variables)
+        console.log("starting the projection at principal components")
+        workers.on_chief(lambda: start_projection(network, features, images, seed), weights)
     return features

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import keras
 import tensorflow as tf
+from keras.callbacks import LambdaCallback
 
 from facepairs import choices
-from facepairs.bundles.bundle import Bundle
 from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
@@ -24,11 +24,11 @@ from facepairs.models.export.keras_file import check_exportable
 from facepairs.models.losses import EmbeddingLoss
 from facepairs.models.network import Network
 from facepairs.photos.crop import CropPlan
-from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.dataset import Store, clocked
 from facepairs.pipeline.files import photos_named
 from facepairs.support import console
 from facepairs.support.platform import keep_freed_memory
-from facepairs.training.callbacks import EpochBoard, SaveEpoch, StopTogether, Timekeeper
+from facepairs.training.callbacks import EpochBoard, Timekeeper
 from facepairs.training.distribution import Workers, connect_devices
 from facepairs.training.features import prepare_source
 from facepairs.training.inputs.data import TrainingData
@@ -38,7 +38,7 @@ from facepairs.training.pictures import PairPictures
 from facepairs.training.progress import Epoch, Progress
 from facepairs.training.run_folder import Run, begin_run, lock_run
 from facepairs.training.schedule import PlannedRate
-from facepairs.training.stop import TrainingInterrupted, stop_on_signal
+from facepairs.training.stop import ShouldStop, TrainingInterrupted, stop_on_signal
 from facepairs.training.trained_bundle import write_trained_bundle
 
 EXPORT_S, CALIBRATION_S_PER_IMAGE = 15.0, 0.006  # on two cores
@@ -94,8 +94,8 @@ def fit_people(
         try:
             with photos_named(data.store), cache_named(data.cache):
                 source = prepare_source(data, network, progress, workers, should_stop)
-                last = [*(callbacks if chief else ()), StopTogether(workers, should_stop)]
-                fit_epochs(data, network, rate, progress, source, workers, last)
+                own = callbacks if chief else ()
+                _fit_epochs(data, network, rate, progress, source, workers, own, should_stop)
             interrupted = workers.any(should_stop())
         except TrainingInterrupted:
             interrupted = True
@@ -104,7 +104,10 @@ def fit_people(
                 console.log(f"stopping early after epoch {progress.epochs_done} of {asked}")
             bundle = write_trained_bundle(data, network, progress, source) if chief else None
         workers.leave()
-        return _finish(progress, split, interrupted, bundle)
+        run = Run.of(progress, split, interrupted, bundle.profile.threshold if bundle else None)
+        if bundle:
+            run.write()
+        return run
 
 
 def build_and_compile(data: TrainingData, workers: Workers) -> tuple[Network, PlannedRate]:
@@ -172,55 +175,25 @@ def _describe_selection(config: Settings, progress: Progress) -> None:
     if config.validation_share and not progress.chooses:
         or_start = ", or the start where it is no worse," if config.start else ""
         console.log(
-            f"too few people to choose the best epoch: the last one{or_start} is kept whatever "
-            "patience says, and the validation AUC is of the calibration people"
+            f"too few people to choose the best epoch: the last one{or_start} is kept, and the "
+            "validation AUC is of the calibration people"
         )
 
 
-def _finish(
-    progress: Progress, split: PeopleSplit, interrupted: bool, bundle: Bundle | None
-) -> Run:
-    """Return the result, and write it where there is a bundle."""
-    kept = progress.kept
-    run = Run(
-        out=progress.run,
-        interrupted=interrupted,
-        epochs=progress.epochs_done,
-        epoch=kept.epoch if kept else 0,
-        seconds=round(progress.seconds, 1),
-        wall_seconds=round(progress.wall_s, 1),
-        val_auc=kept.val_auc if kept else None,
-        val_people=len(split.validation),
-        people={name: len(part) for name, part in vars(split).items()},
-        threshold=bundle.profile.threshold if bundle else None,
-    )
-    if bundle:
-        run.write()
-    return run
-
-
-def fit_epochs(
+def _fit_epochs(
     data: TrainingData,
     network: Network,
     rate: PlannedRate,
     progress: Progress,
     source: Store,
     workers: Workers,
-    last_callbacks: Sequence[keras.callbacks.Callback],
+    callbacks: Sequence[keras.callbacks.Callback],
+    should_stop: ShouldStop,
 ) -> None:
-    """Train the epochs that are left.
-
-    Args:
-        data: The settings and pairs.
-        network: The compiled network.
-        rate: Its learning rate.
-        progress: How far the training has got.
-        source: What the network is fed from: images or features.
-        workers: The devices.
-        last_callbacks: Called after the training's own.
-    """
+    """Train the epochs that are left; where one worker stops, all stop."""
     config, board = data.config, progress.run / "tensorboard"
-    validation, waited_s = data.validation_dataset(source), tf.Variable(0.0, dtype=tf.float64)
+    waited_s = tf.Variable(0.0, dtype=tf.float64)
+    validation = data.fixed_batches(source, data.validation_pairs())
     if config.start and not progress.history:
         _validate_start(network, validation, progress)
     images = len(data.calibration_pairs().images())
@@ -231,17 +204,31 @@ def fit_epochs(
     _describe_selection(config, progress)
     shown: list[keras.callbacks.Callback] = []
     if workers.is_chief:
-        in_order = workers.replicas == 1
         shown = [EpochBoard(str(board), write_graph=False)]
         if config.tensorboard_images:
-            shown.append(PairPictures(board, data, in_order))
+            shown.append(PairPictures(board, data, shows_worst=workers.replicas == 1))
+
+    def batches(reader: tf.distribute.InputContext) -> tf.data.Dataset:
+        part = (reader.num_input_pipelines, reader.input_pipeline_id)
+        drawn = data.batches(source, progress.epochs_done, None, workers.replicas, part)
+        return clocked(drawn, waited_s)
+
+    def end_epoch(epoch: int, logs: object) -> None:
+        network.stop_training = workers.any(should_stop() or network.stop_training)
+
     network.fit(
-        data.training_dataset(source, progress.epochs_done, workers, waited_s),
+        workers.strategy.distribute_datasets_from_function(batches),
         validation_data=validation,
         initial_epoch=progress.epochs_done,
         epochs=config.max_epochs,
         steps_per_epoch=data.steps_per_epoch,
-        callbacks=[timekeeper, *shown, SaveEpoch(progress), *last_callbacks],
+        callbacks=[
+            timekeeper,
+            *shown,
+            LambdaCallback(on_epoch_end=lambda epoch, logs: progress.save(network)),
+            *callbacks,
+            LambdaCallback(on_epoch_end=end_epoch),
+        ],
         shuffle=False,
         verbose=0,
     )

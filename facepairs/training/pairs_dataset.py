@@ -1,10 +1,11 @@
 """Pairs of a folder of faces for `keras.Model.fit`."""
 
 import itertools
+import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import keras
 import numpy as np
@@ -13,22 +14,14 @@ from msgspec import Meta
 
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
-from facepairs.data.sampler import (
-    DistinctPeopleSampler,
-    PairSampler,
-    Sampler,
-    distinct_pairs,
-)
-from facepairs.errors import BadConfig
-from facepairs.pipeline.dataset import Batch, Blocks, load_ahead, make_dataset, no_autograph
-from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.memory import MemoryStore
-from facepairs.pipeline.records.store import RecordStore
+from facepairs.data.sampler import distinct_pairs
+from facepairs.errors import BadConfig, BadData
+from facepairs.pipeline.dataset import Batch, load_ahead, no_autograph
+from facepairs.pipeline.records.manifest import REBUILD, read_manifest
 from facepairs.support import console
 from facepairs.support.validation import check_value
-from facepairs.training.inputs.pair_cache import open_training_cache
+from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.people import prepare
-from facepairs.training.schedule import epoch_blocks
 
 Split = Literal["training", "validation", "test"]
 PairStore = Literal["files", "memory", "tfrecord"]
@@ -94,7 +87,8 @@ def pairs_dataset(
         align: `landmarks` finds and aligns the face in every photo; `none` takes photos as they
             are, framed like LFW's.
         distinct_people: Only genuine pairs to train on, of different people within a batch, as
-            in-batch losses need them. Two photos of a person with only one are the same.
+            in-batch losses need them: those of `siamese`, three in four of people with several
+            photos. Two photos of a person with only one are the same.
         skip_bad: Leave out photos that cannot be read or show no face, instead of raising.
 
     Returns:
@@ -116,40 +110,34 @@ def pairs_dataset(
         raise BadConfig('a cache is given together with store="tfrecord"', "cache")
     if cache is not None and (split != "training" or distinct_people):
         raise BadConfig("a cache has pairs to train on alone, and not of distinct people", "cache")
-    model: Any = "siamese" if distinct_people else "difference"
+    most = sys.maxsize if cache is None else read_manifest(Path(cache)).pairs
     config = TrainConfig(
-        model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad,
+        model="siamese" if distinct_people else "difference",
+        batch_size=batch_size,
+        pairs_per_epoch=max(batch_size, min(pairs or TRAINING_PAIRS, most)),
+        seed=seed,
+        align=align,
         pair_cache=None if cache is None else str(cache),
-    ).resolve()  # fmt: skip
+        skip_bad=skip_bad,
+    ).resolve()
     with _progress_shown():
-        index, plan, people = prepare(Path(data), config)
-    if cache is not None:
-        records = open_training_cache(Path(cache), index, plan, people, config)
-        with _progress_shown():
-            records.check_records()  # within `fit`, TensorFlow would not name the file
-        batches = max(1, min(pairs or TRAINING_PAIRS, records.pairs) // batch_size)
-        cached = _epochs_of_cache(records, batch_size, batches, seed)
-        return _images(cached, image_size, batches)
-    with _progress_shown():
-        images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
-    first = index.first
-    blocks: Blocks
+        found = TrainingData.open(*prepare(Path(data), config), config, store)
+        if found.cache and (damaged := found.cache.find_damage()):  # `fit` would not name it
+            raise BadData(f"{damaged}: damaged; {REBUILD}")
     if split == "training":
-        sampler: Sampler = PairSampler(first, people.training, seed)
-        if distinct_people:
-            batch_size = min(batch_size, len(people.training))
-            sampler = DistinctPeopleSampler(first, people.training, seed, batch_size)
-        batches = max(1, (pairs or TRAINING_PAIRS) // batch_size)
-        epochs = itertools.count()  # one more at each iteration
-        blocks = lambda: epoch_blocks(sampler, batch_size, batches, next(epochs))  # noqa: E731
+        dataset = _epochs(found)
     else:
-        held_out = people.test
+        people = found.split.test
         if split == "validation":
-            held_out = np.union1d(people.validation, people.calibration)
-        fixed = distinct_pairs(first, held_out, pairs or HELD_OUT_PAIRS, seed)
-        batches = -(-len(fixed) // batch_size)
-        blocks = lambda: iter([fixed])  # noqa: E731
-    return _images(make_dataset(images, blocks, batch_size), image_size, batches)
+            people = np.union1d(found.split.validation, found.split.calibration)
+        fixed = distinct_pairs(found.index.first, people, pairs or HELD_OUT_PAIRS, seed)
+        dataset = found.fixed_batches(found.store, fixed)
+
+    def resize(sides: tuple[tf.Tensor, tf.Tensor], genuine: tf.Tensor) -> Batch:
+        left, right = (tf.image.resize(side, (image_size, image_size)) for side in sides)
+        return (left, right), genuine
+
+    return load_ahead(dataset, resize)
 
 
 def _progress_shown() -> AbstractContextManager[None]:
@@ -171,25 +159,11 @@ def _keras_bar(phase: str) -> console.Progress:
     return draw
 
 
-def _epochs_of_cache(
-    records: RecordStore, batch_size: int, batches: int, seed: int
-) -> tf.data.Dataset:
-    """Return a dataset that reads the next `batches` of a cache each time it is iterated."""
+def _epochs(found: TrainingData) -> tf.data.Dataset:
+    """Return a dataset that has the next epoch each time it is iterated."""
     epochs = itertools.count()
-    first_step = tf.data.Dataset.from_generator(
-        lambda: iter([next(epochs) * batches]), output_signature=tf.TensorSpec([], tf.int64)
+    number = tf.data.Dataset.from_generator(
+        lambda: iter([next(epochs)]), output_signature=tf.TensorSpec([], tf.int64)
     )
-    return first_step.flat_map(
-        no_autograph(lambda step: records.batches(batch_size, seed, step).take(batches))
-    )
-
-
-def _images(dataset: tf.data.Dataset, image_size: int, batches: int) -> tf.data.Dataset:
-    """Resize the images of a known number of batches."""
-
-    def resize(sides: tuple[tf.Tensor, tf.Tensor], genuine: tf.Tensor) -> Batch:
-        left, right = (tf.image.resize(side, (image_size, image_size)) for side in sides)
-        return (left, right), genuine
-
-    counted = tf.data.experimental.assert_cardinality(batches)
-    return load_ahead(dataset, resize).apply(counted)
+    batches = number.flat_map(no_autograph(lambda epoch: found.batches(found.store, epoch, 1)))
+    return batches.apply(tf.data.experimental.assert_cardinality(found.steps_per_epoch))

@@ -7,7 +7,7 @@ RUN/checkpoints/epoch-0003-….weights.h5  model and optimizer after the last fi
 A file of weights is named by its epoch, by the people and images of the training, and by its own
 checksum; it appears whole, before the row of its epoch does. Keras' `BackupAndRestore` writes
 weights and epoch in place in two files: a process that is killed between them would train an epoch
-twice.
+twice. `CSVLogger` would add a third file that may disagree.
 """
 
 import csv
@@ -129,12 +129,6 @@ class Progress:
         if not self.chooses:
             candidates = [row for row in self.history if row.epoch in (0, self.epochs_done)]
         return max(candidates, key=lambda row: (row.val_auc, -row.epoch), default=None)
-
-    def lost_patience(self, patience: int | None) -> bool:
-        """Return whether so many epochs have passed since the best one; with None never."""
-        if patience is None or not self.chooses or self.kept is None:
-            return False
-        return self.epochs_done - self.kept.epoch >= patience
 
     def save(self, model: "keras.Model") -> None:
         """Save the weights of a compiled model and its optimizer after the last epoch.

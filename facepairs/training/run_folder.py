@@ -18,19 +18,20 @@ import msgspec
 
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.config import Settings, TrainConfig, load_config
+from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
 from facepairs.support.words import counted
-from facepairs.training.progress import read_history
+from facepairs.training.progress import Progress, read_history
 
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
 
 CONFIG, BUNDLE, RESULT = "config.toml", "bundle", "result.json"
 LOCK = "run.lock"
-CHANGEABLE = frozenset(("epochs", "minutes", "patience"))  # how long a resumed run trains
+CHANGEABLE = frozenset(("epochs", "minutes"))  # how long a resumed run trains
 SCHEMA = 3
 
 
@@ -64,6 +65,25 @@ class Run:
     val_people: int
     people: dict[str, int]
     threshold: float | None
+
+    @classmethod
+    def of(
+        cls, progress: Progress, split: PeopleSplit, interrupted: bool, threshold: float | None
+    ) -> "Run":
+        """Return the result of a training that has got so far; the threshold is the bundle's."""
+        kept = progress.kept
+        return cls(
+            out=progress.run,
+            interrupted=interrupted,
+            epochs=progress.epochs_done,
+            epoch=kept.epoch if kept else 0,
+            seconds=round(progress.seconds, 1),
+            wall_seconds=round(progress.wall_s, 1),
+            val_auc=kept.val_auc if kept else None,
+            val_people=len(split.validation),
+            people={name: len(part) for name, part in vars(split).items()},
+            threshold=threshold,
+        )
 
     @classmethod
     def read(cls, out: Path) -> "Run | None":

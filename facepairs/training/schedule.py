@@ -76,25 +76,23 @@ def plan_epochs(ends_s: list[float], left_s: float, max_epochs: int) -> int:
     return max(done, min(max_epochs, done + int(left_s / epoch_s)))
 
 
-def epoch_blocks(
-    sampler: Sampler, batch_size: int, steps_per_epoch: int, epoch: int
+def training_blocks(
+    sampler: Sampler,
+    batch_size: int,
+    steps_per_epoch: int,
+    epochs: int | None,
+    first_epoch: int,
 ) -> Iterator[PairList]:
-    """Yield the pairs of one epoch in blocks.
+    """Yield the pairs of a training in blocks, epoch after epoch.
 
     Args:
         sampler: Draws the pairs of (epoch, block).
         batch_size: Pairs per step; every block holds a multiple of it.
         steps_per_epoch: Steps of an epoch.
-        epoch: Its number, from 0.
+        epochs: The number of epochs; None: without end.
+        first_epoch: The number of the first one, from 0.
     """
     full_block, pairs = block_pairs(batch_size), steps_per_epoch * batch_size
-    for number, start in enumerate(range(0, pairs, full_block)):
-        yield sampler.block(epoch, number, min(full_block, pairs - start))
-
-
-def training_blocks(
-    sampler: Sampler, batch_size: int, steps_per_epoch: int, first_epoch: int
-) -> Iterator[PairList]:
-    """Yield the pairs of a training in blocks, epoch after epoch, without end."""
-    for epoch in itertools.count(first_epoch):
-        yield from epoch_blocks(sampler, batch_size, steps_per_epoch, epoch)
+    for epoch in itertools.islice(itertools.count(int(first_epoch)), epochs):
+        for number, start in enumerate(range(0, pairs, full_block)):
+            yield sampler.block(epoch, number, min(full_block, pairs - start))

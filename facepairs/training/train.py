@@ -90,7 +90,7 @@ def train(
             f"(for more: resume it with {2 * finished.epochs} epochs)"
         )
         return finished
-    index, plan, split = prepare(folder, settings)
+    index, plan, split = prepare(folder, settings, store)
     if few := describe_few_people(split):
         console.log(f"warning: {few}")
     with console.waiting("starting TensorFlow"):

@@ -53,8 +53,7 @@ def write_trained_bundle(
     """
     assert progress.kept is not None
     kept = progress.kept.epoch
-    if kept != progress.epochs_done:
-        progress.load(network, kept)
+    progress.load(network, kept)
     use_float32(network.head)
     console.log(f"exporting epoch {kept}" if kept else "exporting the start")
     return_freed_memory()  # what training held

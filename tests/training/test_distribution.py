@@ -6,27 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from processes import workers
 
-from facepairs.data.pairs import PairList
-from facepairs.training.cluster import Cluster
-from facepairs.training.distribution import Workers
-
 SCRIPT = Path(__file__).parents[1] / "helpers" / "processes" / "shared_training.py"
-
-
-@given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 6))
-def test_the_parts_of_all_workers_make_up_every_batch(count, share, batches):
-    size = count * share
-    numbers = np.arange(size * batches)
-    block = PairList.of(numbers, numbers, numbers % 2 == 0)
-    parts = [Workers(cluster=Cluster(k, count)).own_pairs(block, size) for k in range(count)]
-    for batch in range(batches):
-        rows = [part.left[batch * share : (batch + 1) * share] for part in parts]
-        assert np.concatenate(rows).tolist() == numbers[batch * size : (batch + 1) * size].tolist()
-    assert all(np.array_equal(part.genuine, part.left % 2 == 0) for part in parts)
 
 
 def saved(folder, worker):

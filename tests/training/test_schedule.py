@@ -16,7 +16,7 @@ def test_pairs_do_not_depend_on_the_first_epoch(start):
     sampler = PairSampler(np.arange(0, 61, 3), range(20), seed=1)
 
     def pairs(first):
-        blocks = training_blocks(sampler, BATCH, STEPS, first)
+        blocks = training_blocks(sampler, BATCH, STEPS, None, first)
         flat = itertools.chain.from_iterable(
             zip(b.left.tolist(), b.right.tolist(), strict=True) for b in blocks
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.pipeline.dataset import Batch, load_ahead, no_autograph
+from facepairs.pipeline.dataset import WHOLE, Batch, load_ahead, no_autograph
 from facepairs.pipeline.decode import decode_jpegs
 from facepairs.pipeline.records.manifest import (
     REBUILD,
@@ -84,15 +84,6 @@ class RecordStore:
                 f"{REBUILD} with the training's own settings"
             )
 
-    def check_records(self) -> None:
-        """Read all shards.
-
-        Raises:
-            BadData: A shard is damaged; the message names it.
-        """
-        if damaged := self.find_damage():
-            raise BadData(f"{damaged}: damaged; {REBUILD}")
-
     def find_damage(self) -> Path | None:
         """Read all shards; return the first with a damaged record or another number of records."""
         progress, read = console.progress("checking the cache"), 0
@@ -113,8 +104,8 @@ class RecordStore:
         self,
         batch_size: int,
         shuffle_seed: int | None,
-        start_step: int | tf.Tensor = 0,
-        pair_range: tuple[int, int] | None = None,
+        start: int | tf.Tensor = 0,
+        part: tuple[int, int] = WHOLE,
     ) -> tf.data.Dataset:
         """Read batches as `make_dataset` builds them, without end.
 
@@ -122,9 +113,8 @@ class RecordStore:
             batch_size: Pairs per batch; a pass over the cache has `pairs // batch_size` of them.
             shuffle_seed: None for the order of the shards; otherwise every pass has another order,
                 a function of the seed and the pass.
-            start_step: How many batches to skip without decoding them; a tensor is int64.
-            pair_range: The pairs [begin, end) of each batch that are read, for workers that share
-                every batch; None for all.
+            start: How many batches to skip without decoding them; a tensor is int64.
+            part: As in `make_dataset`.
 
         Returns:
             The dataset. While iterating, it raises `tf.errors.FailedPreconditionError` if a pass
@@ -140,7 +130,7 @@ class RecordStore:
                 "build a larger cache or use a smaller batch"
             )
         steps = self.pairs // batch_size
-        first_pass, skipped = start_step // steps, start_step % steps
+        first_pass, skipped = start // steps, start % steps
         # A shard truncated between two records ends without an error, so records are counted.
         counted = tf.data.experimental.assert_cardinality(self.pairs)
 
@@ -149,8 +139,8 @@ class RecordStore:
             return batches.skip(tf.where(number == first_pass, tf.cast(skipped, tf.int64), 0))
 
         passes = tf.data.Dataset.range(first_pass, tf.int64.max)
-        batches = passes.flat_map(no_autograph(one_pass))
-        return load_ahead(batches, self._decoder(batch_size, *(pair_range or (0, batch_size))))
+        batches = passes.flat_map(no_autograph(one_pass)).shard(*part)
+        return load_ahead(batches, self._decoder(batch_size))
 
     def _records(self, shuffle_seed: int | None, number: tf.Tensor) -> tf.data.Dataset:
         """Read the serialised records of one pass."""
@@ -173,26 +163,24 @@ class RecordStore:
             .shuffle(min(buffered, self.pairs), 2 * number + 1, reshuffle_each_iteration=False)
         )
 
-    def _decoder(self, batch_size: int, begin: int, end: int) -> Callable[[tf.Tensor], Batch]:
+    def _decoder(self, batch_size: int) -> Callable[[tf.Tensor], Batch]:
         """Return a function from serialised records, string[B], to a batch; see `batches`."""
         features = {
             "left": tf.io.FixedLenFeature([], tf.string),
             "right": tf.io.FixedLenFeature([], tf.string),
             "genuine": tf.io.FixedLenFeature([], tf.int64),
         }
-        count, side_px = 2 * (end - begin), self.manifest.crop_px
-        is_raw, is_whole = self.manifest.encoding == "raw", end - begin == batch_size
+        count, side_px = 2 * batch_size, self.manifest.crop_px
 
         def decode(records: tf.Tensor) -> Batch:
-            part = records if is_whole else records[begin:end]  # a slice copies the images
-            own = tf.io.parse_example(part, features)
-            crops = tf.ensure_shape(tf.concat([own["left"], own["right"]], axis=0), [count])
-            if is_raw:
+            pairs = tf.io.parse_example(records, features)
+            crops = tf.ensure_shape(tf.concat([pairs["left"], pairs["right"]], axis=0), [count])
+            if self.manifest.encoding == "raw":
                 pixels = tf.io.decode_raw(crops, tf.uint8, fixed_length=3 * side_px**2)
                 images = tf.reshape(pixels, [count, side_px, side_px, 3])
             else:
                 images = decode_jpegs(crops, side_px)
             left, right = tf.split(images, 2)
-            return (left, right), tf.cast(own["genuine"], tf.float32)
+            return (left, right), tf.cast(pairs["genuine"], tf.float32)
 
         return decode

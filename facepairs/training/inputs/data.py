@@ -1,13 +1,13 @@
 """`TrainingData`: what a training reads, its settings, people, images and pairs.
 
-It yields the training batches without end, and draws the fixed pairs of people who are not trained
-on: those that are scored after each epoch, and those that calibrate the bundle. `open_store`
-decides where the images come from.
+It yields the training batches, and draws the fixed pairs of people who are not trained on: those
+that are scored after each epoch, and those that calibrate the bundle. `open_store` decides where
+the images come from.
 """
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,15 +27,13 @@ from facepairs.data.sampler import (
     distinct_pairs,
 )
 from facepairs.data.split import PeopleSplit
-from facepairs.errors import BadConfig
 from facepairs.photos.crop import CropPlan
-from facepairs.pipeline.dataset import Store, clocked, make_dataset
+from facepairs.pipeline.dataset import WHOLE, Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support import console
-from facepairs.training.distribution import Workers
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.schedule import training_blocks
 
@@ -74,12 +72,8 @@ class TrainingData:
         kind: choices.Store,
     ) -> "TrainingData":
         """Open the cache that the settings name, and a store, as `open_store` does."""
-        if (kind == "tfrecord") > bool(config.pair_cache):
-            raise BadConfig("store tfrecord needs the folder of a pair cache", "pair_cache")
         cache = None
         if config.pair_cache:
-            if kind not in ("auto", "tfrecord"):
-                raise BadConfig(f"store {kind} cannot use a pair cache; leave one out", "store")
             cache = open_training_cache(Path(config.pair_cache), index, plan, split, config)
             kind = "files"  # of the validation pairs
         store = open_store(index, plan, kind)
@@ -130,40 +124,33 @@ class TrainingData:
             return DistinctPeopleSampler(first, people, seed, size, recipe.several_share)
         return PairSampler(first, people, seed)
 
-    def training_dataset(
-        self, source: Store, first_epoch: int, workers: Workers, waited_s: tf.Variable
+    def batches(
+        self,
+        source: Store,
+        first_epoch: int | tf.Tensor,
+        epochs: int | None = None,
+        replicas: int = 1,
+        part: tuple[int, int] = WHOLE,
     ) -> tf.data.Dataset:
-        """Return the training batches from an epoch on, without end.
+        """Return the training batches from an epoch on.
 
         Args:
             source: What the model is fed from.
-            first_epoch: The first epoch, from 0.
-            workers: Share every batch; a worker gets its part, a batch for each of its replicas.
-            waited_s: Sums the seconds that the training waits for batches.
+            first_epoch: The first epoch, from 0; a tensor is int64.
+            epochs: The number of epochs; None: without end.
+            replicas: The devices that share a step: each gets a batch.
+            part: As in `make_dataset`.
         """
-        size, steps, seed = self.config.batch_size, self.steps_per_epoch, self.config.seed
-        own, replica_batch = size // workers.workers, size // workers.replicas
-        sampler = None if self.cache else self.sampler()
+        config, steps = self.config, self.steps_per_epoch
+        size, batches = config.batch_size // replicas, steps * replicas  # of a device; an epoch's
+        if self.cache:
+            found = self.cache.batches(size, config.seed, first_epoch * batches, part)
+            return found if epochs is None else found.take(epochs * batches)
+        blocks = partial(training_blocks, self.sampler(), config.batch_size, steps, epochs)
+        return make_dataset(source, blocks, size, part, (first_epoch,))
 
-        def blocks() -> Iterator[PairList]:
-            assert sampler is not None
-            for block in training_blocks(sampler, size, steps, first_epoch):
-                yield workers.own_pairs(block, size)
-
-        def dataset() -> tf.data.Dataset:
-            if self.cache:
-                part = (workers.worker * own, (workers.worker + 1) * own)
-                batches = self.cache.batches(size, seed, first_epoch * steps, part)
-                batches = batches if own == replica_batch else batches.rebatch(replica_batch, True)
-            else:
-                batches = make_dataset(source, blocks, replica_batch)
-            return clocked(batches, waited_s)
-
-        return workers.distribute(dataset)
-
-    def validation_dataset(self, source: Store) -> tf.data.Dataset:
-        """Return the batches of `validation_pairs`; several workers score all of them."""
-        pairs = self.validation_pairs()
+    def fixed_batches(self, source: Store, pairs: PairList) -> tf.data.Dataset:
+        """Return the batches of some pairs; several workers score all of them."""
         options = tf.data.Options()
         options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
         size = self.config.batch_size

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.choices import Align
+from facepairs.choices import Align, Store
 from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
-from facepairs.errors import BadData, NotEnough
+from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.photos.crop import CropPlan
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.photo_table import PhotoTable, photo_records
@@ -95,21 +95,30 @@ def choose_usable(
     return index, table
 
 
-def prepare(data: Path, config: Settings) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
+def prepare(
+    data: Path, config: Settings, store: Store = "auto"
+) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
     """Index a folder, find the faces in its photos, and split its people as the settings ask.
 
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         config: The training's settings.
+        store: Where images will come from.
 
     Raises:
+        BadConfig: The store does not go with the settings.
         BadData: A photo cannot be used and `config.skip_bad` is false.
         NotEnough: There are too few people to train on and to calibrate with.
     """
+    # Mistakes are reported before all photos are searched.
+    if store == "tfrecord" and not config.pair_cache:
+        raise BadConfig("store tfrecord needs the folder of a pair cache", "pair_cache")
     if config.pair_cache:
-        read_manifest(Path(config.pair_cache))  # a missing cache is reported before any work
+        if store not in ("auto", "tfrecord"):
+            raise BadConfig(f"store {store} cannot use a pair cache; leave one out", "store")
+        read_manifest(Path(config.pair_cache))
     index = FaceIndex.scan(data)
-    choose_people(index, config)  # too few people are reported before all photos are searched
+    choose_people(index, config)
     index, table = usable_photos(index, config.align, config.skip_bad, fit_faces=not config.lists)
     return (
         index,

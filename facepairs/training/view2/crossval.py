@@ -50,12 +50,7 @@ from facepairs.training.view2.protocol import View2, check_unknown, prepare_view
 from facepairs.verification.provenance import Provenance, provenance_of
 from facepairs.verification.verifier import Verifier
 
-FIXED = (
-    "init",
-    "lists",
-    "pair_cache",
-    "skip_bad",
-)  # settings that the model or the protocol decides
+FIXED = ("init", "lists", "pair_cache", "skip_bad")  # the model or the protocol decides them
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ REFUSED = [  # by what the message names
     (["--batch-size", "1"], "(--batch-size)"),
     (["--config", "{tmp}/small.toml", "--epochs", "3"], "batch_size is 1"),
     (["--model", "difference", "--pair-cache", "{tmp}/none"], "{tmp}/none"),
+    (["--store", "tfrecord"], "(--pair-cache)"),
+    (["--model", "difference", "--store", "memory", "--pair-cache", "{tmp}"], "(--store)"),
     (["--resume", "--out", "{run}", "--seed", "3"], "(--seed)"),
 ]
 CODE = """

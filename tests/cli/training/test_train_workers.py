@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(1_800)  # for a test that hangs; load alone mus
 TINY = """
 model = "difference"
 epochs = 1
-pairs_per_epoch = 36
+pairs_per_epoch = 180
 batch_size = 12
 calibration_share = 0.25
 test_share = 0.25
@@ -35,7 +35,7 @@ def settings(tmp_path_factory):
 @pytest.mark.slow
 def test_two_workers_train_and_one_writes_the_best_epoch(faces, tmp_path):
     out, settings = tmp_path / "runs" / "run", tmp_path / "choosing.toml"
-    choosing = "validation_share = 0.17\npatience = 1\nlearning_rate = 0.01\n"
+    choosing = "validation_share = 0.17\nlearning_rate = 0.01\n"
     settings.write_text(TINY.replace("epochs = 1", "epochs = 3") + choosing)
     started = workers.train(faces, "--out", out, "--config", settings, "--json")
     (first, output, _), (second, other, errors) = workers.finish(started)

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.config import TrainConfig
-from facepairs.training.callbacks import StopTogether
+from facepairs.models.network import Network
 from facepairs.training.cluster import read_cluster
 from facepairs.training.fit import fit_people
 from facepairs.training.inputs import data
@@ -25,21 +25,22 @@ if read_cluster().workers == 1:
 faces, out, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 data.MAX_VALIDATION_PAIRS = 100
 config = TrainConfig(
-    model=model, align="none", epochs=2, batch_size=8, pairs_per_epoch=32, calibration_share=0.25
+    model=model, align="none", epochs=2, batch_size=8, pairs_per_epoch=160, calibration_share=0.25
 ).resolve()
 
 
-class Saving(StopTogether):
-    """Saves what this worker has learnt."""
-
-    def on_train_end(self, logs=None):
-        weights = {f"v{i:03d}": np.asarray(v) for i, v in enumerate(self.model.weights)}
-        worker = read_cluster().worker
-        np.savez(out.with_name(f"worker-{worker}.npz"), loss=logs["loss"], **weights)
+fit = Network.fit
 
 
-import facepairs.training.fit as module  # noqa: E402
+def fit_and_save(model, *arguments, **options):
+    """Fit, and save what this worker has learnt."""
+    history = fit(model, *arguments, **options)
+    weights = {f"v{i:03d}": np.asarray(v) for i, v in enumerate(model.weights)}
+    path = out.with_name(f"worker-{read_cluster().worker}.npz")
+    np.savez(path, loss=history.history["loss"][-1], **weights)
+    return history
 
-module.StopTogether = Saving
+
+Network.fit = fit_and_save
 run = fit_people(*prepare(faces, config), config, out, devices="all")
 print(run.epochs, run.val_auc)
