@@ -57,18 +57,9 @@ def _square(picture: Image.Image, photo: Path, box: Box, sides: float) -> Image.
     if left >= picture.width or top >= picture.height:
         raise BadImage(f"{photo}: is smaller than before; group again")
     margin = round(side * (sides - 1) / 2)
-    left, top, side = left - margin, top - margin, side + 2 * margin
-    inside = picture.crop(
-        (
-            max(0, left),
-            max(0, top),
-            min(picture.width, left + side),
-            min(picture.height, top + side),
-        )
-    )
-    square = Image.new("RGB", (side, side), (127, 127, 127))
-    square.paste(inside, (max(0, -left), max(0, -top)))
-    return square
+    to_photo = (1, 0, left - margin, 0, 1, top - margin)
+    size = (side + 2 * margin,) * 2
+    return picture.transform(size, Image.Transform.AFFINE, to_photo, fillcolor=(127, 127, 127))
 
 
 def _shows_alone(content: bytes, side_px: int) -> bool:

@@ -16,49 +16,128 @@ folder of people leave `_apart` out.
 """
 
 import contextlib
+import csv
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from facepairs.data.index import APART, READABLE, UNNAMED
+from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.identity import clean_name
-from facepairs.grouping.collection import NO_FACE, Collection, read_photos
-from facepairs.grouping.faces_list import FACES, NOBODY, SAME_PLACE, FaceRow, read_list
+from facepairs.grouping.collection import NO_FACE, Box, Collection, read_photos
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_leftover
 from facepairs.verification.verifier import Verifier
 
-PAGE = "people.html"
+FACES, PAGE = "faces.csv", "people.html"
 ONE_PHOTO, UNCERTAIN, WITHOUT_FACE = f"{APART}/one_photo", f"{APART}/uncertain", f"{APART}/no_face"
+NOBODY = "nobody"  # put apart, or deleted from the folder, by hand
+NO_LONGER = "name no longer used"
+SAME_PLACE = 0.75  # overlap of boxes of one face that two versions of the detector found
+BOX = re.compile(r"(-?\d+ -?\d+ \d+)?")
+
 State = dict[str, tuple[int, int]]
 """Files of a folder by their paths, and when each was changed and its size."""
 
 
+class FaceRow(NamedTuple):
+    """A row of `faces.csv`; one without a box is a photo without a usable face, or a name.
+
+    Attributes:
+        photo: Path of the photo below the collection; the whole path of one outside.
+        sha256: Of the photo's file.
+        box: Left, top and side of the face in pixels of the upright photo.
+        person: Whose face it is; "" for nobody's.
+        certainty: The silhouette, from -1 to 1.
+        note: NOBODY, NO_LONGER, why the face is uncertain, or what is wrong with the photo.
+        file: Its place in the folder; "" where it has none.
+        file_sha256: Of that file, or of the one that it had.
+    """
+
+    photo: str = ""
+    sha256: str = ""
+    box: str = ""
+    person: str = ""
+    certainty: str = ""
+    note: str = ""
+    file: str = ""
+    file_sha256: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file is a picture that was cut out of the photo."""
+        return self.file_sha256 not in ("", self.sha256)
+
+    def overlap(self, box: Box) -> float:
+        """Return how far the square around a face that was found now is this one, up to 1."""
+        if not self.box:
+            return 0.0
+        left, top, side = map(int, self.box.split())
+        across, down = (
+            min(a + side, b + box[2]) - max(a, b) for a, b in ((left, box[0]), (top, box[1]))
+        )
+        return min(across, down) / max(side, box[2], 1)
+
+    def at(self, path: str) -> "FaceRow":
+        """Return the row with its file in another place; without one the face is nobody's."""
+        note = "" if self.note == NOBODY else self.note
+        if not path and note != NO_FACE:
+            note = NOBODY
+        return self._replace(person=person_of(path), certainty="", note=note, file=path)
+
+
 @dataclass(frozen=True, eq=False)
 class PeopleFolder:
-    """What a folder of people says about the faces of a collection.
+    """A folder of people, as it is now.
 
     Attributes:
         state: Its files when it was read.
-        digests: The SHA-256 of each, in hexadecimal digits.
-        settled: Whose a face is, by its number, and "" for nobody's; other faces may be anybody's.
-        place: The file of each face that has one.
+        rows: The rows of faces of the collection that have a file there, or had one.
         own: Files that `group` put apart; their faces may become somebody's.
-        names: Names that `group` has given; none is given again.
+        names: Names of its folders, and numbers that were given before.
         dropped: SHA-256 of photos without a face that were moved or deleted by hand.
-        gone: Rows of photos that the collection has no longer.
+        gone: Rows of photos that the collection no longer has.
     """
 
     state: State = field(default_factory=dict)
-    digests: Mapping[str, str] = field(default_factory=dict)
-    settled: Mapping[int, str] = field(default_factory=dict)
-    place: Mapping[int, str] = field(default_factory=dict)
+    rows: Mapping[int, FaceRow] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     gone: tuple[FaceRow, ...] = ()
+
+    @cached_property
+    def settled(self) -> dict[int, str]:
+        """Whose a face is, by its number, and "" for nobody's; others may be anybody's."""
+        return {face: row.person for face, row in self.rows.items() if row.file not in self.own}
+
+
+def read_list(folder: Path) -> list[FaceRow]:
+    """Return the rows of `faces.csv` in a folder.
+
+    Raises:
+        BadData: The list is missing, or is something else.
+    """
+    rows = []
+    for line, cells in csv_rows(folder / FACES, FaceRow._fields):
+        rows.append(FaceRow(*(cells[name] for name in FaceRow._fields)))
+        if not BOX.fullmatch(rows[-1].box):
+            raise BadData(
+                f"{folder / FACES}: line {line}: box {rows[-1].box!r} is not left, top and side; "
+                "choose another output"
+            )
+    return rows
+
+
+def write_list(path: Path, rows: Iterable[FaceRow]) -> None:
+    """Write `faces.csv`; bytes of names that are not UTF-8 are escaped."""
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as handle:
+        csv.writer(handle).writerows([FaceRow._fields, *rows])
 
 
 def check_people_folder(out: Path, photos: Path) -> None:
@@ -132,21 +211,25 @@ def read_people_folder(
     faces = len(collection.faces)
     if added := list(_added_photos(rows, digests, collection)):
         collection = collection.with_photos(read_photos(out, added, verifier))
-    reading = _Reading(out, collection, rows, digests)
-    reading.settle()
+    at_home = [row for row in rows if row.file and digests.get(row.file) == row.file_sha256]
+    own = frozenset(
+        row.file
+        for row in at_home
+        if PurePosixPath(row.file).parent.as_posix() in (ONE_PHOTO, UNCERTAIN, WITHOUT_FACE)
+        and row.sha256 in collection.faces_of
+    )
+    reading = _Reading(out, collection, _rows_of_faces(rows, collection), digests)
+    reading.settle(own)
     for face in range(faces, len(collection.faces)):  # somebody else on a photo that was added
-        reading.settled.setdefault(face, "")
-    names = {row.person for row in rows} | {person_of(path) for path in state}
+        reading.rows.setdefault(face, FaceRow(note=NOBODY))
+    numbers = {row.person for row in rows if UNNAMED.fullmatch(row.person)}
+    faceless = {row.sha256 for row in rows if row.note == NO_FACE}
     folder = PeopleFolder(
         state=state,
-        digests=digests,
-        settled=reading.settled,
-        place=reading.place,
-        own=reading.own,
-        names=frozenset(name for name in names if UNNAMED.fullmatch(name)),
-        dropped=frozenset(
-            row.sha256 for row in rows if row.note == NO_FACE and row.file not in reading.own
-        ),
+        rows=reading.rows,
+        own=own,
+        names=frozenset((numbers | set(map(person_of, state))) - {""}),
+        dropped=frozenset(faceless - {row.sha256 for row in at_home}),
         gone=tuple(_gone_rows(rows, collection, digests)),
     )
     return collection, folder
@@ -172,7 +255,7 @@ def _digests(out: Path, state: State, collection: Collection) -> dict[str, str]:
 
 
 def _added_photos(
-    rows: list[FaceRow], digests: dict[str, str], collection: Collection
+    rows: list[FaceRow], digests: Mapping[str, str], collection: Collection
 ) -> Iterator[str]:
     """Yield photos in people's folders that are neither in the collection nor cut out of it."""
     cut = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
@@ -186,99 +269,86 @@ class _Reading:
     """Settles whose each face is, from where files are now.
 
     Attributes:
-        row_of: The row of each face that was listed.
-        own: Files that are where `group` put them, apart.
-        settled: As in `PeopleFolder`.
-        place: As in `PeopleFolder`.
+        listed: The row of each face that was listed.
+        rows: As in `PeopleFolder`.
     """
 
     def __init__(
-        self, out: Path, collection: Collection, rows: list[FaceRow], digests: dict[str, str]
+        self,
+        out: Path,
+        collection: Collection,
+        listed: Mapping[int, FaceRow],
+        digests: Mapping[str, str],
     ) -> None:
-        self.out, self.collection, self.digests = out, collection, digests
-        self.row_of = _rows_of_faces(rows, collection)
-        self.own = frozenset(
-            row.file
-            for row in rows
-            if row.file.startswith((f"{ONE_PHOTO}/", f"{UNCERTAIN}/", f"{WITHOUT_FACE}/"))
-            and row.note != NOBODY
-            and row.sha256 in collection.faces_of
-            and self._is_there(row)
-        )
-        self.settled: dict[int, str] = {}
-        self.place: dict[int, str] = {}
+        self.out, self.collection, self.listed, self.digests = out, collection, listed, digests
+        self.rows: dict[int, FaceRow] = {}
 
-    def settle(self) -> None:
+    def settle(self, own: frozenset[str]) -> None:
         """Settle all faces.
+
+        Args:
+            own: As in `PeopleFolder`.
 
         Raises:
             BadData: One face is in the folders of two people.
         """
-        cut = {row.file_sha256: face for face, row in self.row_of.items() if row.is_cut}
-        copies = []
-        for path, sha256 in self.digests.items():
-            if path in self.own:
+        cut = {row.file_sha256: [face] for face, row in self.listed.items() if row.is_cut}
+        faces_of = {**self.collection.faces_of, **cut}
+        home = {row.file for row in self.listed.values()}
+        several = []
+        for path in sorted(self.digests, key=lambda path: path not in home):
+            faces = faces_of.get(self.digests[path], [])
+            if not person_of(path):
                 continue
-            faces = self.collection.faces_of.get(sha256, [])
-            known = [face for face in faces if self._row(face).file == path]
-            if sha256 in cut:
-                known = [cut[sha256]]
-            for face in known:
-                self._assign(face, path)
-            if faces and not known:
-                copies.append((path, faces))
-        for path, faces in copies:
-            self._settle_copy(path, faces)
-        present = {*self.digests.values()}
-        for face, row in self.row_of.items():
-            if face not in self.place and row.file in self.own:
-                self.place[face] = row.file
-            elif face not in self.place and (
-                row.note == NOBODY or (row.file and row.file_sha256 not in present)
-            ):  # it was deleted, and does not come back
-                self.settled[face] = ""
+            here = [face for face in faces if self._listed(face).file == path]
+            if len(faces) > 1 and not here:
+                several.append((path, faces))
+            for face in here if len(faces) > 1 else faces:
+                self._place(face, path)
+        for path, faces in several:
+            self._place_one(path, faces)
+        for face, row in self.listed.items():
+            if row.file in own:
+                self.rows.setdefault(face, row)
+            elif row.file or row.note == NOBODY:  # it was put apart or deleted
+                self.rows.setdefault(face, row.at(""))
+        for path in self.digests.keys() - own:
+            for face in faces_of.get(self.digests[path], []):  # a new photo that was put apart
+                self.rows.setdefault(face, FaceRow(note=NOBODY))
 
-    def _settle_copy(self, path: str, faces: list[int]) -> None:
-        """Settle which face of a whole photo a moved or copied file stands for."""
-        person, rows = person_of(path), {face: self._row(face) for face in faces}
-        free = [face for face in faces if face not in self.place]
+    def _listed(self, face: int) -> FaceRow:
+        return self.listed.get(face, FaceRow())
+
+    def _place_one(self, path: str, faces: list[int]) -> None:
+        """Place the face for which a moved or copied photo of several faces stands."""
+        person, sha256 = person_of(path), self.digests[path]
+        if any(face in self.rows and self.rows[face].person == person for face in faces):
+            return  # a copy
+        free = [face for face in faces if face not in self.rows]
+        rows = {face: self._listed(face) for face in free}
         moved = [
             face
-            for face in free
-            if rows[face].file and not rows[face].is_cut and not self._is_there(rows[face])
+            for face, row in rows.items()
+            if row.file_sha256 == sha256 != self.digests.get(row.file)
         ]
-        if not person:  # all of them are nobody's
-            is_new = not any(row.file for row in rows.values())
-            for face in moved or (free if is_new else []):
-                self._assign(face, path)
-        elif free:
-            self._assign(self._nearest(person, moved or free), path)
-        elif all(self.settled[face] != person for face in faces):
-            self._assign(faces[0], path)  # which is refused
+        nearest = self._nearest(person, moved or free)
+        self._place(faces[0] if nearest is None else nearest, path)  # the first one is refused
 
-    def _row(self, face: int) -> FaceRow:
-        return self.row_of.get(face, FaceRow())
-
-    def _is_there(self, row: FaceRow) -> bool:
-        """Return whether a listed file is unchanged in its place."""
-        return self.digests.get(row.file) == row.file_sha256
-
-    def _assign(self, face: int, path: str) -> None:
-        person = person_of(path)
-        if self.settled.setdefault(face, person) != person:
+    def _place(self, face: int, path: str) -> None:
+        """Place a face in the folder of a person."""
+        new = self._listed(face).at(path)._replace(file_sha256=self.digests[path])
+        row = self.rows.setdefault(face, new)
+        if row.person != new.person:
             raise BadData(
-                f"{self.out / path} and {self.out / self.place[face]}: one face in the folders of "
-                "two people; delete or move one of the two files"
+                f"{self.out / path} and {self.out / row.file}: one face in the folders of two "
+                "people; delete or move one of the two files"
             )
-        self.place.setdefault(face, path)
 
-    def _nearest(self, person: str, faces: list[int]) -> int:
+    def _nearest(self, person: str, faces: list[int]) -> int | None:
         """Return the face that is most like the others of a person, else the most prominent."""
-        if len(faces) == 1:
-            return faces[0]
-        others = [face for face, name in self.settled.items() if name == person]
-        if not others:
-            return faces[0]
+        others = [face for face, row in self.rows.items() if row.person == person]
+        if len(faces) < 2 or not others:
+            return next(iter(faces), None)
         embeddings = self.collection.embeddings
         likeness = embeddings[faces] @ embeddings[others].mean(axis=0)
         return faces[int(likeness.argmax())]
@@ -297,19 +367,13 @@ def _rows_of_faces(rows: list[FaceRow], collection: Collection) -> dict[int, Fac
 
 
 def _gone_rows(
-    rows: list[FaceRow], collection: Collection, digests: dict[str, str]
+    rows: list[FaceRow], collection: Collection, digests: Mapping[str, str]
 ) -> Iterator[FaceRow]:
     """Yield the rows of photos that the collection has no longer, as their files are now."""
-    places = {sha256: path for path, sha256 in digests.items()}
+    places = {sha256: path for path, sha256 in digests.items() if person_of(path)}
     there = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
     there |= collection.faces_of.keys()
     for row in rows:
-        if row.sha256 in there or not (row.box or row.note == NO_FACE):
-            continue
-        is_there = digests.get(row.file) == row.file_sha256
-        path = row.file if is_there else places.get(row.file_sha256, "")
-        if path:
-            yield row._replace(person=person_of(path), file=path)
-        elif row.note == NOBODY or row.file:
-            note = NOBODY if row.box else NO_FACE
-            yield row._replace(person="", note=note, file="", file_sha256="", certainty="")
+        if row.sha256 not in there and (row.box or row.note == NO_FACE):
+            at_home = row.file and digests.get(row.file) == row.file_sha256
+            yield row if at_home else row.at(places.get(row.file_sha256, ""))

@@ -6,8 +6,8 @@ from pathlib import Path
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.gallery.gallery import Gallery
 from facepairs.grouping.collection import read_collection
-from facepairs.grouping.faces_list import FACES
 from facepairs.grouping.folder import (
+    FACES,
     PeopleFolder,
     check_people_folder,
     folder_name,

@@ -1,7 +1,7 @@
 """Group the faces of a collection by people, with known errors."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, count
@@ -38,6 +38,11 @@ class KnownFaces(msgspec.Struct, frozen=True):
 
     embeddings: ScoreArray
     person: tuple[str, ...] = ()
+
+    def means(self, cohort: ScoreArray | None) -> tuple[list[str], GroupMeans]:
+        """Return the people, and the means of their faces."""
+        people, number = np.unique(self.person, return_inverse=True)
+        return people.tolist(), GroupMeans.of(self.embeddings, number, cohort)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +139,15 @@ def group_faces(
     errors: ErrorTable,
     precision: float = PRECISION,
     settled: Mapping[int, str] | None = None,
-    given: frozenset[str] = frozenset(),
+    taken: frozenset[str] = frozenset(),
     cohort: ScoreArray | None = None,
     known: KnownFaces | None = None,
 ) -> Groups:
     """Group the faces of a collection.
 
-    Unclear faces found no group, but join the people whose clear faces they are near to: to those
-    they are as rarely near by mistake as clear faces are, see `grouping.clarity`.
+    Clear faces are grouped. Then groups get the names of known people whom they are near to, and
+    unclear faces join people. Those found no group, but to clear faces of others they are as rarely
+    near by mistake as clear faces are, see `doubts`.
 
     Args:
         collection: The faces.
@@ -149,7 +155,7 @@ def group_faces(
         precision: Share of joined pairs of faces that should show one person, in (0, 1).
         settled: Whose a face is, by its number, and "" for nobody's. These people stay together,
             and apart from each other; nobody's faces are left out.
-        given: Names that were given before, and are not given again.
+        taken: Names of folders, and numbers that were given before; no other person gets one.
         cohort: The model's, see `grouping.linkage`.
         known: People by whom groups are named. One who is nobody yet may get one of these names.
 
@@ -157,64 +163,90 @@ def group_faces(
         NotEnough: The model was measured on too few pairs for this precision.
     """
     assert errors.grouping
-    settled = settled or {}
-    known = known or KnownFaces(collection.embeddings[:0])
-    faces = range(len(collection.faces))
-    grouped = [face for face in faces if settled.get(face, not collection.faces[face].doubt)]
-    nobody = frozenset(face for face, name in settled.items() if not name)
-    unclear = [face for face in faces if face not in settled and collection.faces[face].doubt]
-    own = [settled.get(face, "") for face in grouped]
-    people = sorted({*own, *known.person} - {""})
-    number = {name: at for at, name in enumerate(people)}
-    fresh = count(len(people))
-    start = np.array(
-        [number[name] if name else next(fresh) for name in (*own, *known.person)], np.int64
-    )
-    group_of = dict(zip(grouped, start.tolist(), strict=False))
-    collage = 1 - errors.threshold_for(COLLAGE_FMR)
-    in_folder = [number[name] for name in {*own} - {""}]
-    named = [at for name, at in number.items() if not UNNAMED.fullmatch(name)]
-    merges = average_linkage(
-        np.concatenate([collection.embeddings[grouped], known.embeddings]),
-        errors.grouping.cuts[-1],
-        start,
-        (in_folder, named),
-        [(group_of[a], group_of[b]) for a, b in _of_one_photo(collection, group_of, collage)],
-        cohort=cohort,
-    )
-    sizes = [np.bincount(part, minlength=merges.groups) for part in np.split(start, [len(grouped)])]
-    joined = merges.linked_pairs(errors.grouping.cuts, *sizes)
-    size = len(grouped)
-    pairs = size * (size - 1) / 2 + size * (len(known.person) + len(unclear))
-    at = choose_cut(errors, size, pairs, joined, precision)
-    label = merges.labels(errors.grouping.cuts[at])
-    names = {int(label[group]): people[group] for group in (*in_folder, *named)}
-    person = [""] * len(faces)
-    found = _names(label[start[:size]], names, {*people, *given})
-    for face, name in zip(grouped, found, strict=True):
-        person[face] = name
-    more = _join_unclear(collection, unclear, person, errors.grouping.cuts[at], cohort)
-    groups = int(label.max(initial=-1)) + 1
+    settled, cuts, embeddings = settled or {}, errors.grouping.cuts, collection.embeddings
+    known = known or KnownFaces(embeddings[:0])
+    numbered = list(enumerate(collection.faces))
+    clear = [face for face, one in numbered if settled.get(face, not one.doubt)]
+    unclear = [face for face, one in numbered if one.doubt and face not in settled]
+    folders = sorted({settled[face] for face in clear if face in settled})
+    number, fresh = {name: at for at, name in enumerate(folders)}, count(len(folders))
+    group = {face: number[settled[face]] if face in settled else next(fresh) for face in clear}
+    start = np.array([*group.values()], np.int64)
+    apart = list(_of_one_photo(collection, group, errors))
+    merges = average_linkage(embeddings[clear], cuts[-1], start, len(folders), apart, cohort=cohort)
+    joined = merges.linked_pairs(cuts, np.bincount(start, minlength=merges.groups))
+    pairs = len(clear) * ((len(clear) - 1) / 2 + len(known.person) + len(unclear))
+    at = choose_cut(errors, len(clear), pairs, joined, precision)
+    label = merges.labels(cuts[at])[start].tolist()
+    groups = GroupMeans.of(embeddings[clear], label, cohort)
+    photos: list[set[str]] = [set() for _ in groups.size]
+    for face, of in zip(clear, label, strict=True):
+        photos[of].add(collection.faces[face].sha256)
+    names = [*folders, *[""] * (len(photos) - len(folders))]
+    people, means = known.means(cohort)
+    _name_known(names, photos, groups.near(means, cuts[at]), people, taken)
+    _name_new(names, groups.size, {*names, *taken, *people})
+    person = [""] * len(numbered)
+    for face, of in zip(clear, label, strict=True):
+        person[face] = names[of]
+    _join_unclear(collection, unclear, person, cuts[at], cohort)
+    found = Counter(person[face] for face in clear)
+    more = Counter([*known.person, *(person[face] for face in unclear)])
+    linked = sum(n * (n - 1) // 2 + n * more[name] for name, n in found.items() if name)
     return Groups(
         collection=collection,
         person=tuple(person),
-        certainty=certainties(collection.embeddings, person),
-        expected=expect_errors(errors, at, size, pairs, int(joined[at]) + more, groups),
-        similar=similar_people(collection, person, errors.grouping.cuts[-1], cohort),
-        nobody=nobody,
+        certainty=certainties(embeddings, person),
+        expected=expect_errors(errors, at, len(clear), pairs, linked, len(names)),
+        similar=similar_people(collection, person, cuts[-1], cohort),
+        nobody=frozenset(face for face, name in settled.items() if not name),
     )
 
 
 def _of_one_photo(
-    collection: Collection, grouped: Mapping[int, int], collage: float
+    collection: Collection, group: Mapping[int, int], errors: ErrorTable
 ) -> Iterator[tuple[int, int]]:
-    """Yield pairs of faces that are on one photo, unless two of that photo are nearer than this."""
+    """Yield pairs of groups that have faces of one photo, unless it is a collage."""
+    collage, embeddings = 1 - errors.threshold_for(COLLAGE_FMR), collection.embeddings
     for faces in collection.faces_of.values():
-        pairs = list(combinations([face for face in faces if face in grouped], 2))
-        embeddings = collection.embeddings
+        pairs = list(combinations([face for face in faces if face in group], 2))
         distances = (1 - embeddings[one] @ embeddings[other] for one, other in pairs)
         if min(distances, default=0) > collage:
-            yield from pairs
+            yield from ((group[one], group[other]) for one, other in pairs)
+
+
+def _name_known(
+    names: list[str],
+    photos: list[set[str]],
+    near: Iterable[tuple[float, int, int]],
+    known: Sequence[str],
+    taken: frozenset[str],
+) -> None:
+    """Give groups the names of the known people whom they are nearest to, in place.
+
+    Whoever has a name keeps it; folders are not joined, nor groups that are on one photo.
+    """
+    shown = defaultdict[str, set[str]](set, zip(names, map(set, photos), strict=True))
+    numbered = {group for group, name in enumerate(names) if UNNAMED.fullmatch(name)}
+    used = {*filter(None, names), *taken}
+    for _, group, one in sorted(near):
+        name = known[one]
+        if group in numbered and name not in used:
+            numbered.remove(group)
+            used.add(name)
+        elif names[group] or not shown[name].isdisjoint(photos[group]):
+            continue
+        names[group] = name
+        shown[name] |= photos[group]
+
+
+def _name_new(names: list[str], size: Ints, given: Iterable[str]) -> None:
+    """Give new numbers to groups of several faces without a name, the largest first, in place."""
+    numbers = [int(found[1]) for name in given if (found := UNNAMED.fullmatch(name))]
+    new = map(NEW_PERSON.format, count(max(numbers, default=0) + 1))
+    for group in np.argsort(-size, kind="stable").tolist():
+        if size[group] > 1 and not names[group]:
+            names[group] = next(new)
 
 
 def _join_unclear(
@@ -223,31 +255,14 @@ def _join_unclear(
     person: list[str],
     cut: float,
     cohort: ScoreArray | None,
-) -> int:
-    """Give unclear faces to people, in place; return how many pairs with clear ones that joins."""
+) -> None:
+    """Give unclear faces to the people whose clear faces they are nearest to, in place."""
     clear = [face for face, name in enumerate(person) if name]
-    if not unclear or not clear:
-        return 0
     names, number = np.unique([person[face] for face in clear], return_inverse=True)
     people = GroupMeans.of(collection.embeddings[clear], number, cohort)
     alone = GroupMeans.of(collection.embeddings[unclear], np.arange(len(unclear)), cohort)
-    joined = 0
     for _, one, other in sorted(alone.near(people, cut)):
         face, name = unclear[one], str(names[other])
         of_photo = collection.faces_of[collection.faces[face].sha256]
         if not person[face] and all(person[another] != name for another in of_photo):
             person[face] = name
-            joined += int(people.size[other])
-    return joined
-
-
-def _names(label: Ints, known: dict[int, str], taken: set[str]) -> list[str]:
-    """Return the person of each face: an earlier name, a new one, or "" for a face alone."""
-    size = np.bincount(label)
-    names = dict(known)
-    numbers = [int(found[1]) for name in taken if (found := UNNAMED.fullmatch(name))]
-    new = map(NEW_PERSON.format, count(max(numbers, default=0) + 1))
-    for group in np.argsort(-size, kind="stable").tolist():  # the largest first
-        if size[group] > 1 and group not in names:
-            names[group] = next(new)
-    return [names.get(group, "") for group in label.tolist()]

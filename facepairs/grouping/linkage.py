@@ -15,7 +15,7 @@ References:
     Digital Signal Processing 10, 2000: scores are normalised by those with a cohort.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, NamedTuple
@@ -66,13 +66,10 @@ def crowd_bias(embeddings: ScoreArray, cohort: ScoreArray | None) -> ScoreArray:
             f"the cohort has {cohort.shape[1]} numbers a row, the embeddings "
             f"{embeddings.shape[1]}; copy the bundle again"
         )
-    crowded = np.concatenate(
-        [
-            (embeddings[begin : begin + ROWS] @ cohort.T).max(axis=1)
-            for begin in range(0, len(embeddings), ROWS)
-        ]
-        or [np.zeros(0, np.float32)]
-    )
+    crowded = np.empty(len(embeddings), np.float32)
+    for begin in range(0, len(embeddings), ROWS):
+        rows = slice(begin, begin + ROWS)
+        crowded[rows] = (embeddings[rows] @ cohort.T).max(axis=1)
     bias: ScoreArray = np.float32(CROWDED) * (1 - crowded)
     return bias
 
@@ -140,7 +137,8 @@ class Merges:
 
     Attributes:
         groups: Number of groups before the first merge.
-        one: int64[M], the group that a merge keeps; groups are numbered as before the first merge.
+        one: int64[M], the group that a merge keeps, the first of both; groups are numbered as
+            before the first merge.
         other: int64[M], the group that it adds to it.
         height: float64[M], the distance between the two, raised where few pairs support it; see
             `average_linkage`.
@@ -151,28 +149,26 @@ class Merges:
     other: Ints
     height: Floats
 
-    def linked_pairs(self, cuts: npt.ArrayLike, faces: Ints, known: Ints) -> Ints:
+    def linked_pairs(self, cuts: npt.ArrayLike, faces: Ints) -> Ints:
         """Return how many pairs of faces are in one group at each height.
-
-        Pairs of known faces do not count.
 
         Args:
             cuts: [C] heights.
             faces: int64[groups], faces of each group before the first merge.
-            known: int64[groups], further faces whose person is certain.
         """
-        own, certain = faces.tolist(), known.tolist()
-        joined = [int((faces * (faces - 1) // 2 + faces * known).sum())]
+        size = faces.tolist()
+        joined = [int((faces * (faces - 1) // 2).sum())]
         for one, other in zip(self.one.tolist(), self.other.tolist(), strict=True):
-            sides = own[one] * (own[other] + certain[other]) + certain[one] * own[other]
-            joined.append(joined[-1] + sides)
-            own[one] += own[other]
-            certain[one] += certain[other]
+            joined.append(joined[-1] + size[one] * size[other])
+            size[one] += size[other]
         linked: Ints = np.array(joined)[np.searchsorted(self.height, cuts, side="right")]
         return linked
 
     def labels(self, cut: float) -> Ints:
-        """Return the group of each group before the first merge: int64[groups], from 0."""
+        """Return the group of each group before the first merge: int64[groups], from 0.
+
+        Groups are numbered by the first of their groups before the first merge.
+        """
         label = np.arange(self.groups)
         members = {group: [group] for group in range(self.groups)}
         count = int(np.searchsorted(self.height, cut, side="right"))
@@ -184,22 +180,17 @@ class Merges:
 
 
 class _Linkage:
-    """The groups that can still merge."""
+    """The groups that can still merge; the first `fixed` never merge with each other."""
 
     def __init__(
-        self,
-        embeddings: ScoreArray,
-        bias: ScoreArray,
-        start: Ints,
-        owned: npt.NDArray[np.bool_],
-        apart: Ints,
+        self, embeddings: ScoreArray, bias: ScoreArray, start: Ints, fixed: int, apart: Ints
     ) -> None:
-        groups = owned.shape[1]
+        groups = int(start.max(initial=-1)) + 1
         self.total = np.zeros((groups, embeddings.shape[1]), np.float32)
         np.add.at(self.total, start, embeddings)
         self.bias = np.bincount(start, bias, groups).astype(np.float32)
         self.size = np.bincount(start, minlength=groups)
-        self.owned, self.apart = owned, apart.copy()
+        self.fixed, self.apart = fixed, apart
         self.active = np.ones(groups, np.bool_)
         self.nearest = np.zeros(groups, np.int64)
         self.distance = np.full(groups, np.inf)
@@ -225,8 +216,8 @@ class _Linkage:
 
     def _forbid(self, score: ScoreArray, active: Ints, rows: Ints) -> None:
         score[np.arange(len(rows)), rows] = NEVER
-        for owned in self.owned[:, active]:
-            score[np.ix_(owned[rows], owned)] = NEVER
+        fixed = active < self.fixed
+        score[np.ix_(fixed[rows], fixed)] = NEVER
         row_of, column_of = (np.full(len(self.active), -1) for _ in range(2))
         row_of[active[rows]], column_of[active] = np.arange(len(rows)), np.arange(len(active))
         one, other = np.concatenate([self.apart, self.apart[:, ::-1]]).T
@@ -238,7 +229,6 @@ class _Linkage:
         self.total[one] += self.total[other]
         self.bias[one] += self.bias[other]
         self.size[one] += self.size[other]
-        self.owned[:, one] |= self.owned[:, other]
         self.active[other] = False
         into = np.arange(len(self.active))
         into[other] = one
@@ -249,7 +239,7 @@ def average_linkage(
     embeddings: ScoreArray,
     most: float,
     start: npt.ArrayLike | None = None,
-    fixed: Sequence[npt.ArrayLike] = (),
+    fixed: int = 0,
     apart: npt.ArrayLike = (),
     evidence: float = EVIDENCE,
     cohort: ScoreArray | None = None,
@@ -265,8 +255,8 @@ def average_linkage(
         most: The largest distance at which groups are merged.
         start: int[N], the group of each face before the first merge, numbered from 0; by default
             each face is a group of its own.
-        fixed: Sets of groups of `start`, int[F] each; those of one set never merge with each other.
-        apart: int[P, 2], further pairs of such groups.
+        fixed: So many of the first groups of `start` never merge with each other.
+        apart: int[P, 2], further pairs of groups that never merge.
         evidence: How much the height of few pairs is raised; with 0 it is the distance.
         cohort: As for `crowd_bias`, whose sum for two faces is taken from their distance.
 
@@ -275,12 +265,9 @@ def average_linkage(
         those of SciPy's `linkage(…, "average")`.
     """
     first = np.arange(len(embeddings)) if start is None else np.asarray(start, np.int64)
-    groups = int(first.max(initial=-1)) + 1
-    owned = np.zeros((len(fixed), groups), np.bool_)
-    for one_set, members in zip(owned, fixed, strict=True):
-        one_set[np.asarray(members, np.int64)] = True
     pairs = np.asarray(apart, np.int64).reshape(-1, 2)
-    linkage = _Linkage(embeddings, crowd_bias(embeddings, cohort), first, owned, pairs)
+    linkage = _Linkage(embeddings, crowd_bias(embeddings, cohort), first, fixed, pairs)
+    groups = len(linkage.size)
     found: list[tuple[npt.NDArray[Any], ...]] = []
     stale = np.arange(groups)
     while len(stale) > 1 or found:
@@ -293,7 +280,7 @@ def average_linkage(
         one = active[(nearest[nearest[active]] == active) & (active < nearest[active])]
         if not len(one):  # rounding has made a circle of equal distances
             one = active[[linkage.distance[active].argmin()]]
-        other = nearest[one]
+        one, other = np.minimum(one, nearest[one]), np.maximum(one, nearest[one])
         found.append((one, other, linkage.distance[one], linkage.size[one] * linkage.size[other]))
         linkage.merge(one, other)
         changed = np.zeros(groups, np.bool_)

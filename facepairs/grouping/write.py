@@ -4,24 +4,27 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
 from itertools import count
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from facepairs.data.index import UNNAMED
 from facepairs.errors import BadData
 from facepairs.grouping.collection import NO_FACE
 from facepairs.grouping.cut_out import cut_out
-from facepairs.grouping.faces_list import FACES, NO_LONGER, NOBODY, FaceRow, write_list
 from facepairs.grouping.folder import (
+    FACES,
+    NO_LONGER,
+    NOBODY,
     ONE_PHOTO,
     PAGE,
     UNCERTAIN,
     WITHOUT_FACE,
+    FaceRow,
     PeopleFolder,
     folder_state,
-    person_of,
+    write_list,
 )
 from facepairs.grouping.groups import Groups
 from facepairs.grouping.page import pictures_of, render_page
@@ -74,74 +77,62 @@ def write_people_folder(
             raise BadData(f"{out}: was changed while photos were grouped; group again")
 
 
-class _FreeNames:
-    """Names or paths of files that no other file has; capitals do not count."""
-
-    def __init__(self, used: Iterable[str]) -> None:
-        self.used = {file.casefold() for file in used}
-
-    def __call__(self, file: str) -> str:
-        """Return a name, with a number if another file has it."""
-        free, numbers = PurePosixPath(file), count(2)
-        while str(free).casefold() in self.used:
-            free = PurePosixPath(file).with_stem(f"{PurePosixPath(file).stem}_{next(numbers)}")
-        self.used.add(str(free).casefold())
-        return str(free)
-
-
 def _plan(groups: Groups, out: Path, before: PeopleFolder) -> tuple[list[FaceRow], dict[str, Path]]:
     """Return the rows of the list, and by file the photo or earlier file that it links to.
 
     Earlier files stay, except those that were put apart. Rows of faces come first; a face whose row
     has a file without its SHA-256 is still to be cut out.
     """
-    root, kept = groups.collection.root, _kept_files(groups, before)
+    root, rows = groups.collection.root, [_row(groups, face) for face in range(len(groups.faces))]
+    kept = _kept_files(groups, before)
     links = {new: out / old for old, new in kept.items()}
-    free_name = _FreeNames(PurePosixPath(file).name for file in links)  # so files can be moved
-    uncertain, rows = frozenset(groups.uncertain), []
-    for number, (face, name) in enumerate(zip(groups.faces, groups.person, strict=True)):
-        row, old = _row(groups, number), before.place.get(number, "")
-        folder = name or (UNCERTAIN if number in uncertain else ONE_PHOTO)
+    used = {PurePosixPath(file).name.casefold() for file in links}  # so files can be moved
+    uncertain = frozenset(groups.uncertain)
+    # Those that have a file first, so they keep its name.
+    for number in sorted(range(len(rows)), key=lambda number: number not in before.rows):
+        row, face, old = rows[number], groups.faces[number], before.rows.get(number, FaceRow())
+        if old.file in kept or number in groups.nobody:
+            rows[number] = row._replace(file=kept.get(old.file, ""), file_sha256=old.file_sha256)
+            continue
         photo = PurePosixPath(row.photo)
-        if old in kept:
-            row = row._replace(file=kept[old], file_sha256=before.digests[old])
-        elif number in groups.nobody:
-            pass  # without a file
-        elif face.number == 1:
-            row = row._replace(file=f"{folder}/{free_name(photo.name)}", file_sha256=face.sha256)
-            links[row.file] = root / face.photo
-        else:
-            cut = free_name(f"{photo.stem}_face{face.number}.jpg")
-            row = row._replace(file=f"{folder}/{cut}")
-            if old and before.digests[old] != face.sha256:  # it was cut out before
-                row = row._replace(file_sha256=before.digests[old])
-                links[row.file] = out / old
-        rows.append(row)
+        cut_name = photo.name if face.number == 1 else f"{photo.stem}_face{face.number}.jpg"
+        name = _free_name(PurePosixPath(old.file).name or cut_name, used)
+        folder = row.person or (UNCERTAIN if number in uncertain else ONE_PHOTO)
+        sha256 = old.file_sha256 or (face.sha256 if face.number == 1 else "")
+        rows[number] = row = row._replace(file=f"{folder}/{name}", file_sha256=sha256)
+        if sha256:
+            links[row.file] = out / old.file if old.file else root / face.photo
     for name, problem in groups.collection.problems.items():
         row = FaceRow(printable(name), groups.collection.photos[name], note=problem)
         if problem == NO_FACE and row.sha256 not in before.dropped:
-            file = f"{WITHOUT_FACE}/{free_name(PurePosixPath(row.photo).name)}"
+            file = f"{WITHOUT_FACE}/{_free_name(PurePosixPath(row.photo).name, used)}"
             row = row._replace(file=file, file_sha256=row.sha256)
             links[file] = root / name
         rows.append(row)
     for name, first in groups.collection.copies.items():
         note, sha256 = f"copy of {printable(first)}", groups.collection.photos[first]
         rows.append(FaceRow(printable(name), sha256, note=note))
-    retired = sorted(before.names.difference(groups.person))
+    retired = sorted(name for name in before.names - {*groups.person} if UNNAMED.fullmatch(name))
     return [*rows, *before.gone, *(FaceRow(person=name, note=NO_LONGER) for name in retired)], links
+
+
+def _free_name(name: str, used: set[str]) -> str:
+    """Return a name that no file has, with a number if needed, and take it."""
+    free, numbers = name, count(2)
+    while free.casefold() in used:
+        free = str(PurePosixPath(name).with_stem(f"{PurePosixPath(name).stem}_{next(numbers)}"))
+    used.add(free.casefold())
+    return free
 
 
 def _kept_files(groups: Groups, before: PeopleFolder) -> dict[str, str]:
     """Return the new place of each file that stays; a gallery may have named its person."""
-    now = {old: groups.person[face] for face, old in before.settled.items() if old}
-    kept = {path: path for path in before.state if path not in before.own}
-    renamed = [
-        path for path in kept if now.get(person_of(path), person_of(path)) != person_of(path)
-    ]
-    free_name = _FreeNames(kept.keys() - renamed)
-    for path in renamed:
-        person, _, rest = path.partition("/")
-        kept[path] = free_name(f"{now[person]}/{rest}")
+    now = {name: groups.person[face] for face, name in before.settled.items() if name}
+    kept = {}
+    for path in before.state:
+        folder, _, rest = path.partition("/")
+        if path not in before.own:
+            kept[path] = f"{now.get(folder, folder)}/{rest}" if rest else path
     return kept
 
 

@@ -87,7 +87,7 @@ def test_what_the_measured_pairs_do_not_support_is_refused():
 def test_settled_people_stay_and_new_faces_join_them():
     heap = heap_of([0, 0, 1, 1, 0, 2, 2])
     settled = {0: "Ann", 1: "Bob", 2: "person_0007"}
-    groups = group_faces(heap, ERRORS, settled=settled, given=frozenset({"person_0009"}))
+    groups = group_faces(heap, ERRORS, settled=settled, taken=frozenset({"person_0009"}))
     assert groups.person[:4] == ("Ann", "Bob", "person_0007", "person_0007")
     assert groups.person[4] in ("Ann", "Bob")
     assert groups.person[5] == groups.person[6] == "person_0010"
