@@ -35,6 +35,9 @@ CUTS = 120  # heights at which grouping is measured
 # As many faces of a person count where one more event is sized: people of hundreds are hardly mixed
 # up, and an event of theirs alone would make every interval useless.
 MOST_FACES = 40  # the most in `scripts/studies/coverage.py`
+# Most pairs are of the people with most photos. Where such people are missing, so are their right
+# pairs, and groups look worse than they are with them: these figures have no upper end.
+NO_UPPER_END = ("pair_precision", "pair_f1")
 LARGEST_FMR = 0.01  # of two photos: too large already to group faces
 
 
@@ -178,7 +181,8 @@ class Agreement(msgspec.Struct, frozen=True):
         mixed_groups: Number of groups of more than one of them.
         figures: Shares from 0 to 1 with intervals of 95 % over people, by name: precision, recall
             and F1 of pairs of faces; means over faces (B³); the harmonic mean of homogeneity and
-            completeness (V-measure). None where nothing can be measured.
+            completeness (V-measure). None where nothing can be measured. The upper end of the
+            precision and F1 of pairs is 1: at least the lower end.
 
     References:
         Bagga and Baldwin, "Entity-Based Cross-Document Coreferencing Using the Vector Space Model",
@@ -201,7 +205,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
 def _interval(rate: Rate) -> str:
     low, high = rate.interval
-    return f"{low:.4f} to {high:.4f}"
+    return f"{low:.4f} to {high:.4f}" if high < 1 else f"at least {low:.4f}"
 
 
 def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
@@ -258,7 +262,8 @@ def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
         influence = value - np.where(np.isnan(without), value, without)
         influence *= np.minimum(1, (1 - share) / (1 - LARGEST_LEVERAGE))
         spread = spread_over_people(influence, np.zeros(cells.people))
-        rates[name] = Rate(value, rate_interval(value, spread, 1 / max(1.0, trials)))
+        low, high = rate_interval(value, spread, 1 / max(1.0, trials))
+        rates[name] = Rate(value, (low, 1.0 if name in NO_UPPER_END else high))
     return Agreement(int(cells.count.sum()), cells.people, cells.mixed_groups(), rates)
 
 

@@ -1,16 +1,20 @@
 """Enrol photos: read them, judge the quality of the face, embed it, and report the result."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
-from facepairs.photos.face_sample import FaceSample, choose_face
+from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
-from facepairs.verification.verifier import Verifier
+from facepairs.photos.subject_faces import MOST_OTHERS
+from facepairs.verification.verifier import Verifier, subject_faces
 
 DEFAULT_FPIR = 0.01
 POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
@@ -134,3 +138,20 @@ def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
         "enrol their other photos again"
     )
     enrolment.refused.append(Refused(photo.person, name, error))
+
+
+def choose_faces(
+    index: FaceIndex, records: Mapping[int, PhotoRecord]
+) -> Iterator[tuple[int, FaceRef]]:
+    """Yield the photos that show several faces, and the face that fits the folder's other photos.
+
+    Args:
+        index: The photos of a folder.
+        records: What is known of some of them, by number.
+    """
+    several = [image for image, record in records.items() if (record.face_count or 0) > 1]
+    others, excluded = list[int](), set(several)
+    for person in np.unique(index.person_of[several]).tolist():
+        others += [k for k in index.images_of(person) if k not in excluded][:MOST_OTHERS]
+    faces = subject_faces(index, [*several, *others], records, keep=False)
+    yield from ((image, faces.face_of(index, image)) for image in several)

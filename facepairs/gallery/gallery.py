@@ -7,13 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-import numpy as np
-
 from facepairs.bundles.error_profile import identification_point
 from facepairs.bundles.model import Model
 from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.data.index import UNNAMED, FaceIndex
-from facepairs.errors import BadConfig, BadGallery, NotEnrolled
+from facepairs.errors import BadConfig, NotEnrolled
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
@@ -22,21 +20,21 @@ from facepairs.gallery.enrol import (
     ReadPhoto,
     Refused,
     SubmittedPhoto,
+    choose_faces,
     note_known,
 )
-from facepairs.gallery.identification import Identification, best_candidates
+from facepairs.gallery.identification import Identification, identify_among
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewFace, Person, now_s
 from facepairs.gallery.vectors import Vectors
-from facepairs.photos.face_sample import FaceSample, stack_crops
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import ImageSource
 from facepairs.photos.photo_record import PhotoRecord
-from facepairs.photos.subject_faces import MOST_OTHERS
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
-from facepairs.verification.verifier import Verifier, is_one_image, subject_faces
+from facepairs.verification.verifier import Verifier, is_one_image
 
 LONGEST_DAYS = 1e6
 
@@ -120,14 +118,8 @@ class Gallery:
     def check_model(self, model: Model) -> None:
         """Raise an error for a model without embeddings, or not the one of the gallery."""
         model.check_embeds("a gallery keeps them")
-        made_with, given = self.store.model(), identify_model(model, 0)
-        if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
-            raise BadGallery(
-                f"{self.place}: created with another model ({made_with.describe()}) than "
-                f"{model.place} ({given.describe()}); use that model, or enrol "
-                "the photos again: " + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
-                "bundle",
-            )
+        if made_with := self.store.model():
+            made_with.check(model, self.place)
 
     def _set_model(self, width: int) -> None:
         """Record which model makes the first embeddings, of `width` numbers."""
@@ -215,10 +207,7 @@ class Gallery:
         named = [photo for photo in photos if photo.person not in left_out]
         known = self._enrol(named, forget_after, any_quality, enrolment, True, frozenset(names))
         records = {k: known[one.name] for k, one in enumerate(photos) if one.name in known}
-        several = [image for image, record in records.items() if (record.face_count or 0) > 1]
-        images = [*several, *_others(index, several)]
-        faces = subject_faces(index, images, records, keep=False)
-        chosen = [photos[k]._replace(source=faces.face_of(index, k)) for k in several]
+        chosen = [photos[k]._replace(source=face) for k, face in choose_faces(index, records)]
         self._enrol(chosen, forget_after, any_quality, enrolment)
         return enrolment
 
@@ -324,7 +313,6 @@ class Gallery:
                 face of that number.
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
-
         sample = self.verifier.detect_face(photo, face)
         return self._identify([sample], max_fpir, threshold, top)[0]
 
@@ -361,20 +349,7 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.model.profile, max_fpir, len(vectors))
-        rows = verifier.scorer.embed(stack_crops(faces))
-        errors = verifier.model.profile.errors
-        return [
-            Identification(
-                candidates=best_candidates(vectors, vectors.best(row), point, top),
-                point=point,
-                max_fpir=max_fpir,
-                people=len(vectors.people),
-                photos=len(vectors),
-                impostor_pairs=errors.impostor_pairs if errors else None,
-                face=face,
-            )
-            for face, row in zip(faces, rows, strict=True)
-        ]
+        return identify_among(vectors, verifier, faces, point, max_fpir, top)
 
     def people(self) -> list[Person]:
         """Return all enrolled people whose photos have not expired, by name."""
@@ -432,11 +407,3 @@ class Gallery:
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors
-
-
-def _others(index: FaceIndex, several: list[int]) -> list[int]:
-    """Return a few other photos of the people in some photos, by which they are known."""
-    others, excluded = list[int](), set(several)
-    for person in np.unique(index.person_of[several]).tolist():
-        others += [k for k in index.images_of(person) if k not in excluded][:MOST_OTHERS]
-    return others

@@ -10,9 +10,10 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.gallery.vectors import Vectors
-from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.face_sample import FaceSample, stack_crops
 from facepairs.support.words import counted
 from facepairs.verification.verdict import threshold_text
+from facepairs.verification.verifier import Verifier
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -124,17 +125,43 @@ class Identification:
         }
 
 
-def best_candidates(
-    vectors: Vectors, scores: ScoreArray, point: OperatingPoint, top: int
-) -> tuple[Candidate, ...]:
-    """Return the people with the highest scores, best first.
+def identify_among(
+    vectors: Vectors,
+    verifier: Verifier,
+    faces: list[FaceSample],
+    point: OperatingPoint,
+    max_fpir: float | None,
+    top: int,
+) -> list[Identification]:
+    """Identify faces among people.
 
     Args:
-        vectors: Of the gallery.
-        scores: float32[people], from `Vectors.best`.
+        vectors: Of a gallery that is not empty.
+        verifier: Embeds the faces.
+        faces: Faces with crops.
         point: The threshold.
+        max_fpir: As in `Identification`.
         top: Number of candidates to return.
     """
+    errors = verifier.model.profile.errors
+    return [
+        Identification(
+            candidates=_best_candidates(vectors, vectors.best(row), point, top),
+            point=point,
+            max_fpir=max_fpir,
+            people=len(vectors.people),
+            photos=len(vectors),
+            impostor_pairs=errors.impostor_pairs if errors else None,
+            face=face,
+        )
+        for face, row in zip(faces, verifier.scorer.embed(stack_crops(faces)), strict=True)
+    ]
+
+
+def _best_candidates(
+    vectors: Vectors, scores: ScoreArray, point: OperatingPoint, top: int
+) -> tuple[Candidate, ...]:
+    """Return the people with the highest scores, best first."""
     people = vectors.people
     best_first: Iterable[int] = np.argsort(-scores, kind="stable")[: max(1, top)].tolist()
     return tuple(

@@ -4,7 +4,8 @@ import unicodedata
 from dataclasses import dataclass
 
 from facepairs.bundles.model import Model
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, BadGallery
+from facepairs.support.words import command_line
 
 LONGEST_NAME = 200
 
@@ -28,6 +29,17 @@ class ModelIdentity:
     def describe(self) -> str:
         """Describe the model: `siamese, network 2a0d2264…`."""
         return f"{self.name}, network {self.sha256[:8]}…"
+
+    def check(self, model: Model, place: str) -> None:
+        """Raise an error if a model is not the one that a gallery was created with."""
+        given = identify_model(model, 0)
+        if (self.sha256, self.alignment) != (given.sha256, given.alignment):
+            raise BadGallery(
+                f"{place}: created with another model ({self.describe()}) than {model.place} "
+                f"({given.describe()}); use that model, or enrol the photos again: "
+                + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
+                "bundle",
+            )
 
 
 def clean_name(name: str) -> str:

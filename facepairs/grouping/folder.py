@@ -296,15 +296,13 @@ class _Reading:
         faces_of = {**self.collection.faces_of, **cut}
         home = {row.file for row in self.listed.values()}
         several = []
-        for path in sorted(self.digests, key=lambda path: path not in home):
+        for path in sorted(filter(person_of, self.digests), key=lambda path: path not in home):
             faces = faces_of.get(self.digests[path], [])
-            if not person_of(path):
-                continue
-            here = [face for face in faces if self._listed(face).file == path]
-            if len(faces) > 1 and not here:
-                several.append((path, faces))
-            for face in here if len(faces) > 1 else faces:
+            known = [face for face in faces if self._listed(face).file == path or len(faces) == 1]
+            for face in known:
                 self._place(face, path)
+            if not known and faces:
+                several.append((path, faces))
         for path, faces in several:
             self._place_one(path, faces)
         for face, row in self.listed.items():
@@ -313,8 +311,9 @@ class _Reading:
             elif row.file or row.note == NOBODY:  # it was put apart or deleted
                 self.rows.setdefault(face, row.at(""))
         for path in self.digests.keys() - own:
-            for face in faces_of.get(self.digests[path], []):  # a new photo that was put apart
-                self.rows.setdefault(face, FaceRow(note=NOBODY))
+            if not person_of(path):  # perhaps a new photo, which was put apart
+                for face in faces_of.get(self.digests[path], []):
+                    self.rows.setdefault(face, FaceRow(note=NOBODY))
 
     def _listed(self, face: int) -> FaceRow:
         return self.listed.get(face, FaceRow())

@@ -1,7 +1,7 @@
 """Group the faces of a collection by people, with known errors."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, count
@@ -38,11 +38,6 @@ class KnownFaces(msgspec.Struct, frozen=True):
 
     embeddings: ScoreArray
     person: tuple[str, ...] = ()
-
-    def means(self, cohort: ScoreArray | None) -> tuple[list[str], GroupMeans]:
-        """Return the people, and the means of their faces."""
-        people, number = np.unique(self.person, return_inverse=True)
-        return people.tolist(), GroupMeans.of(self.embeddings, number, cohort)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +140,8 @@ def group_faces(
 ) -> Groups:
     """Group the faces of a collection.
 
-    Clear faces are grouped. Then groups get the names of known people whom they are near to, and
-    unclear faces join people. Those found no group, but to clear faces of others they are as rarely
-    near by mistake as clear faces are, see `doubts`.
+    Clear faces are grouped. Unclear ones found no group, but join the people whose clear faces they
+    are near to: to those they are as rarely near by mistake as clear faces are, see `doubts`.
 
     Args:
         collection: The faces.
@@ -168,30 +162,31 @@ def group_faces(
     numbered = list(enumerate(collection.faces))
     clear = [face for face, one in numbered if settled.get(face, not one.doubt)]
     unclear = [face for face, one in numbered if one.doubt and face not in settled]
-    folders = sorted({settled[face] for face in clear if face in settled})
-    number, fresh = {name: at for at, name in enumerate(folders)}, count(len(folders))
-    group = {face: number[settled[face]] if face in settled else next(fresh) for face in clear}
-    start = np.array([*group.values()], np.int64)
-    apart = list(_of_one_photo(collection, group, errors))
-    merges = average_linkage(embeddings[clear], cuts[-1], start, len(folders), apart, cohort=cohort)
+    own = [settled.get(face, "") for face in clear]
+    people = sorted({*own, *known.person} - {""})  # the first groups: they stay apart
+    number, fresh = {name: at for at, name in enumerate(people)}, count(len(people))
+    of_all = (*own, *known.person)
+    start = np.array([number[name] if name else next(fresh) for name in of_all], np.int64)
+    apart = list(_of_one_photo(collection, dict(zip(clear, start.tolist(), strict=False)), errors))
+    rows = np.concatenate([embeddings[clear], known.embeddings])
+    merges = average_linkage(rows, cuts[-1], start, len(people), apart, cohort=cohort)
+    enrolled = Counter(known.person)
     joined = merges.linked_pairs(cuts, np.bincount(start, minlength=merges.groups))
+    joined -= sum(n * (n - 1) // 2 for n in enrolled.values())  # pairs of known faces
     pairs = len(clear) * ((len(clear) - 1) / 2 + len(known.person) + len(unclear))
     at = choose_cut(errors, len(clear), pairs, joined, precision)
-    label = merges.labels(cuts[at])[start].tolist()
-    groups = GroupMeans.of(embeddings[clear], label, cohort)
-    photos: list[set[str]] = [set() for _ in groups.size]
-    for face, of in zip(clear, label, strict=True):
-        photos[of].add(collection.faces[face].sha256)
-    names = [*folders, *[""] * (len(photos) - len(folders))]
-    people, means = known.means(cohort)
-    _name_known(names, photos, groups.near(means, cuts[at]), people, taken)
-    _name_new(names, groups.size, {*names, *taken, *people})
+    label = merges.labels(cuts[at])[start]
+    groups = GroupMeans.of(rows, label, cohort)
+    names = [*people, *[""] * (len(groups.size) - len(people))]
+    if enrolled:
+        _rename_numbers(names, groups.first(len(people)), {*own, *taken}, cuts[at])
+    _name_new(names, groups.size, {*people, *taken})
     person = [""] * len(numbered)
-    for face, of in zip(clear, label, strict=True):
-        person[face] = names[of]
+    for face, group in zip(clear, label.tolist(), strict=False):
+        person[face] = names[group]
     _join_unclear(collection, unclear, person, cuts[at], cohort)
     found = Counter(person[face] for face in clear)
-    more = Counter([*known.person, *(person[face] for face in unclear)])
+    more = enrolled + Counter(person[face] for face in unclear)
     linked = sum(n * (n - 1) // 2 + n * more[name] for name, n in found.items() if name)
     return Groups(
         collection=collection,
@@ -215,29 +210,12 @@ def _of_one_photo(
             yield from ((group[one], group[other]) for one, other in pairs)
 
 
-def _name_known(
-    names: list[str],
-    photos: list[set[str]],
-    near: Iterable[tuple[float, int, int]],
-    known: Sequence[str],
-    taken: frozenset[str],
-) -> None:
-    """Give groups the names of the known people whom they are nearest to, in place.
-
-    Whoever has a name keeps it; folders are not joined, nor groups that are on one photo.
-    """
-    shown = defaultdict[str, set[str]](set, zip(names, map(set, photos), strict=True))
-    numbered = {group for group, name in enumerate(names) if UNNAMED.fullmatch(name)}
-    used = {*filter(None, names), *taken}
-    for _, group, one in sorted(near):
-        name = known[one]
-        if group in numbered and name not in used:
-            numbered.remove(group)
-            used.add(name)
-        elif names[group] or not shown[name].isdisjoint(photos[group]):
-            continue
-        names[group] = name
-        shown[name] |= photos[group]
+def _rename_numbers(names: list[str], people: GroupMeans, folders: set[str], cut: float) -> None:
+    """Replace numbers of folders by the nearest known people who have no folder, in place."""
+    for _, one, other in sorted(people.near(people, cut)):
+        if UNNAMED.fullmatch(names[one]) and names[one] in folders and names[other] not in folders:
+            folders.add(names[other])
+            names[one] = names[other]
 
 
 def _name_new(names: list[str], size: Ints, given: Iterable[str]) -> None:

@@ -106,6 +106,10 @@ class GroupMeans(NamedTuple):
         mean /= size[:, None]
         return cls(mean, bias, size)
 
+    def first(self, count: int) -> "GroupMeans":
+        """Return the first groups."""
+        return GroupMeans(self.mean[:count], self.bias[:count], self.size[:count])
+
     def near(self, others: "GroupMeans", most: float) -> Iterator[tuple[float, int, int]]:
         """Yield which of these groups would merge with which others up to a height.
 

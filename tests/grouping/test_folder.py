@@ -1,110 +1,27 @@
-"""The folder is the truth: what a person did in a file manager stays, whatever was done."""
+"""The folder is the truth: renamed, joined, moved, copied and deleted files stay as they are."""
 
-import csv
-import hashlib
 import os
 import shutil
-from collections import Counter
 from dataclasses import replace
-from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from PIL import Image
-from tiny.heaps import grouping_errors
+from tiny.people_folders import (
+    ERRORS,
+    LATER,
+    PHOTOS,
+    collection_of,
+    contents,
+    digest,
+    people_of,
+    rows_of,
+    sort,
+)
 
 from facepairs.errors import BadData
-from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
-from facepairs.grouping.folder import PeopleFolder, check_people_folder, read_people_folder
+from facepairs.grouping.folder import check_people_folder, read_people_folder
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.write import write_people_folder
-
-ERRORS = grouping_errors()
-CENTRES = np.random.default_rng(1).normal(size=(10, 64))
-# Whom the faces of each photo show; the faces of person 9 are unclear, photo h has none.
-PHOTOS = {
-    "a/1": [0], "a/2": [0], "a/3": [0], "b1": [1], "b2": [1], "c1": [2],
-    "d1": [3, 1], "d2": [3, 0, 9], "h": [],
-}  # fmt: skip
-LATER = {"e1": [0], "e2": [4], "e3": [4, 2]}
-
-
-def collection_of(root: Path, photos: dict[str, list[int]]) -> Collection:
-    """Photos of noise, and faces that were found in them."""
-    faces, rows = [], []
-    contents = {}
-    for name, people in photos.items():
-        path = root / f"{name}.png"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            noise = np.random.default_rng(list(name.encode())).integers(0, 255, (24, 60, 3))
-            Image.fromarray(noise.astype(np.uint8)).save(path)
-        contents[f"{name}.png"] = sha256 = digest(path)
-        for number, person in enumerate(people):
-            doubt = "small" if person == 9 else ""
-            box = (20 * number, 4, 16)
-            faces.append(CollectionFace(f"{name}.png", sha256, box, number + 1, doubt))
-            random = np.random.default_rng(len(name) * 100 + ord(name[-1]) + 7 * number)
-            rows.append(CENTRES[person] + 0.05 * random.normal(size=64))
-    rows = np.array(rows, np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    problems = {f"{name}.png": NO_FACE for name, people in photos.items() if not people}
-    return Collection(root, contents, tuple(faces), rows, problems)
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def sort(collection: Collection, out: Path) -> None:
-    """Group and write, as `group` does once faces are found."""
-    before = PeopleFolder()
-    if (out / "faces.csv").exists():
-        collection, before = read_people_folder(out, collection, None)
-    groups = group_faces(collection, ERRORS, 0.9, before.settled, before.names)
-    write_people_folder(groups, out, before)
-
-
-def contents(out: Path) -> dict[str, str]:
-    """The content of each file, without the list and the page."""
-    return {
-        path.relative_to(out).as_posix(): digest(path)
-        for path in out.rglob("*")
-        if path.is_file() and path.parent != out
-    }
-
-
-def rows_of(out: Path) -> list[dict[str, str]]:
-    with open(out / "faces.csv", newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
-
-
-def people_of(out: Path) -> dict[str, Counter]:
-    """The contents in each person's folder."""
-    found: dict[str, Counter] = {}
-    for path, sha256 in contents(out).items():
-        if not path.startswith("_apart/"):
-            found.setdefault(path.split("/")[0], Counter())[sha256] += 1
-    return found
-
-
-@pytest.fixture(scope="module")
-def start(tmp_path_factory):
-    """A collection of nine photos, and the folder of its people."""
-    root = tmp_path_factory.mktemp("start")
-    sort(collection_of(root / "photos", PHOTOS), root / "people")
-    return root
-
-
-@pytest.fixture
-def at_work(start, tmp_path):
-    """A copy that a test may change: the collection and the folder."""
-    shutil.copytree(start / "people", tmp_path / "people")
-    shutil.copytree(start / "photos", tmp_path / "photos")
-    return collection_of(tmp_path / "photos", PHOTOS), tmp_path / "people"
 
 
 def test_a_collection_becomes_a_folder(start):
@@ -243,6 +160,19 @@ def test_every_single_face_has_a_file_that_gives_it_to_a_person(at_work):
     assert found["g.png", "20 4 16"] == "person_0001"
 
 
+def test_new_photos_that_are_already_in_the_folder_count_there(at_work):
+    collection, out = at_work
+    collection = collection_of(collection.root, PHOTOS | {"f": [5, 6], "g": [7, 0]})
+    (out / "Eve").mkdir()
+    shutil.copy(collection.root / "f.png", out / "Eve" / "f.png")
+    shutil.copy(collection.root / "g.png", out / "_apart" / "g.png")
+    sort(collection, out)
+    found = {(row["photo"], row["box"]): row for row in rows_of(out)}
+    assert found["f.png", "0 4 16"]["person"] == "Eve"
+    assert found["f.png", "20 4 16"]["file"] == "_apart/one_photo/f_face2.jpg"
+    assert found["g.png", "0 4 16"]["note"] == found["g.png", "20 4 16"]["note"] == "nobody"
+
+
 def test_faces_that_overlap_are_told_apart_and_one_that_moved_a_little_is_the_same(at_work):
     collection, out = at_work
     faces = [face if face.photo != "d1.png" else face._replace(box=(8 * face.number, 4, 16))
@@ -353,104 +283,3 @@ def test_a_gallery_renames_a_numbered_folder_but_joins_no_two(at_work):
     assert contents(out) == {
         path.replace("person_0002/", "Bea/"): sha256 for path, sha256 in before.items()
     }
-
-
-class Hand:
-    """Does in a folder of people what a person does in a file manager."""
-
-    def __init__(self, out: Path, data: st.DataObject) -> None:
-        self.out, self.data, self.names = out, data, count()
-        self.deleted: set[str] = set()
-        self.mended: set[str] = set()
-
-    def sort(self, collection: Collection) -> None:
-        """Group; of two files that contradict each other, delete the first."""
-        for _ in range(20):
-            try:
-                return sort(collection, self.out)
-            except BadData as error:
-                there = contents(self.out)
-                places = str(error).split(": one face")[0].split(" and ")
-                one, other = (Path(place).relative_to(self.out).as_posix() for place in places)
-                assert {one, other} <= there.keys()
-                (self.out / one).unlink()
-                self.mended.add(one)
-        raise AssertionError("conflicts without end")
-
-    def choose(self, paths: list[Path]) -> Path | None:
-        return self.data.draw(st.sampled_from(sorted(paths))) if paths else None
-
-    def folders(self) -> list[Path]:
-        return [path for path in self.out.iterdir() if path.is_dir() and path.name != "_apart"]
-
-    def act(self) -> None:
-        actions = (self.rename, self.join, self.move, self.set_apart, self.delete, self.copy)
-        self.data.draw(st.sampled_from(actions), label="action")()
-
-    def rename(self) -> None:
-        if folder := self.choose(self.folders()):
-            folder.rename(self.out / f"Name {next(self.names)}")
-
-    def join(self) -> None:
-        one, other = self.choose(self.folders()), self.choose(self.folders())
-        if one and other and one != other:
-            for path in list(other.iterdir()):
-                path.rename(one / f"{next(self.names)}_{path.name}")
-            other.rmdir()
-
-    def file(self, apart: bool = True) -> Path | None:
-        files = [path for path in self.out.rglob("*") if path.is_file() and path.parent != self.out]
-        return self.choose([path for path in files if apart or "_apart" not in path.parts])
-
-    def move(self) -> None:
-        if path := self.file():
-            new = self.out / f"New {next(self.names)}"
-            folder = self.data.draw(st.sampled_from(sorted([*self.folders(), new])))
-            folder.mkdir(exist_ok=True)
-            path.rename(folder / f"{next(self.names)}_{path.name}")
-
-    def set_apart(self) -> None:
-        if path := self.file(apart=False):
-            path.rename(self.out / "_apart" / f"{next(self.names)}_{path.name}")
-
-    def delete(self) -> None:
-        if path := self.file():
-            self.deleted.add(digest(path))
-            path.unlink()
-
-    def copy(self) -> None:
-        if path := self.file(apart=False):
-            shutil.copy(path, path.parent / f"{next(self.names)}_{path.name}")
-
-
-@settings(max_examples=15)
-@given(st.data())
-def test_after_any_changes_the_folder_holds_what_the_person_did(start, tmp_path_factory, data):
-    root = tmp_path_factory.mktemp("hand")
-    shutil.copytree(start / "photos", root / "photos")
-    shutil.copytree(start / "people", root / "people")
-    out, hand = root / "people", Hand(root / "people", data)
-    given_names: set[str] = set()
-    for photos in (PHOTOS, PHOTOS | LATER):
-        given_names |= people_of(out).keys()
-        for _ in range(data.draw(st.integers(1, 5))):
-            hand.act()
-        before = contents(out)
-        hand.deleted -= set(before.values())
-        collection = collection_of(root / "photos", photos)
-        hand.sort(collection)
-        before = {path: sha256 for path, sha256 in before.items() if path not in hand.mended}
-        now = contents(out)
-        own = ("_apart/one_photo/", "_apart/uncertain/", "_apart/no_face/")
-        for path, sha256 in before.items():
-            assert now.get(path) == sha256 or path.startswith(own)
-        assert not hand.deleted & set(now.values())
-        new = people_of(out).keys() - {path.split("/")[0] for path in before}
-        assert not new & given_names
-        for row in rows_of(out):
-            assert not row["file"] or now[row["file"]] == row["file_sha256"]
-            assert (
-                not row["person"] or not row["file"] or (row["file"].split("/")[0] == row["person"])
-            )
-        sort(collection, out)
-        assert contents(out) == now
