@@ -60,7 +60,7 @@ def measure_by_view2() -> str:
 
 
 def embed(photos: Sequence[str]) -> npt.NDArray[np.float32]:
-    rows = facepairs.Verifier.load().embed(photos, workers=2)
+    rows = facepairs.Verifier.load().embed(photos)
     assert_type(rows, npt.NDArray[np.float32])
     return rows
 

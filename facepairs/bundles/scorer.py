@@ -191,20 +191,6 @@ class Scorer(ABC):
             float32[N].
         """
 
-    def score_pairs(self, left: Crop, right: Crop) -> ScoreArray:
-        """Score pairs of crops, two arrays of the same length N: float32[N].
-
-        Raises:
-            BadData: The arrays differ in length, or the network takes others.
-            BadBundle: The network returns no finite score.
-        """
-        self._check_crops(left)
-        self._check_crops(right)
-        if len(left) != len(right):
-            raise BadData(f"{len(left)} left crops and {len(right)} right ones make no pairs")
-        rows = self.represent(np.concatenate([left, right]))  # one call for one pair
-        return self.compare(rows[: len(left)], rows[len(left) :])
-
     @abstractmethod
     def check_threshold(self, threshold: float) -> None:
         """Raise BadConfig for a threshold that no score can be."""

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.scorer import ScoreArray, Scorer
-from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
 from facepairs.support.parallel import thread_map
 
@@ -57,17 +56,3 @@ def score_faces(
         for side in (left, right)
     )
     return scorer.compare(*rows)
-
-
-def check_positions(values: Indices, images: int) -> Indices:
-    """Check positions in a list of images; NumPy counts a negative one from the end.
-
-    Raises:
-        BadData: A value is not a position.
-    """
-    values = np.asarray(values)
-    if values.ndim != 1 or not (values.size == 0 or np.issubdtype(values.dtype, np.integer)):
-        raise BadData(f"pairs are {values.dtype} {list(values.shape)}, not whole numbers [N]")
-    if values.size and not 0 <= values.min() <= values.max() < images:
-        raise BadData(f"pairs name images {values.min()} to {values.max()}; there are {images}")
-    return values

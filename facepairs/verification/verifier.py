@@ -1,4 +1,4 @@
-"""`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
+"""`Verifier`: compare the faces of two photos, and embed many."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.error_profile import (
     EQUAL_PRIORS,
@@ -18,7 +17,7 @@ from facepairs.bundles.model import Model, open_model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer, open_scorer
 from facepairs.errors import BadData
-from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face, stack_crops
+from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
 from facepairs.photos.photo import ImageSource
 from facepairs.photos.reader import PhotoReader
 from facepairs.verification.verdict import Verdict, with_hint_of_copies, with_hint_of_others
@@ -171,17 +170,23 @@ class Verifier:
         """Compare two faces.
 
         Args:
-            left: A face from `detect`.
+            left: A face from `detect` or `read`.
             right: The other face.
             point: The threshold; None for the model's default.
             prior: As for `verify`.
 
         Raises:
             BadConfig: The prior is outside (0, 1).
+            BadImage: A face from `read` has an error.
         """
         point = point or self.operating_point()
         check_prior(prior)
-        score = float(self.scorer.score_pairs(stack_crops([left]), stack_crops([right]))[0])
+        for face in (left, right):
+            if face.error:
+                raise face.error
+        reader = PhotoReader(self.model.aligned, self.model.framing, self.scorer)
+        rows = [face.embedding[None] for face in reader.embed([left, right])]  # type: ignore[index]
+        score = float(self.scorer.compare(rows[0], rows[1])[0])
         faces = [side.face for side in (left, right) if side.face]
         if faces:  # with the errors of faces of this size, and turned this far
             side_px = min(face.side_px for face in faces)
@@ -210,9 +215,7 @@ class Verifier:
             )
         return self.scorer.compare(left, right)
 
-    def embed(
-        self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None = None
-    ) -> ScoreArray:
+    def embed(self, images: Iterable[ImageSource | FaceRef | FaceSample]) -> ScoreArray:
         """Embed images; arguments as for `read`.
 
         Returns:
@@ -225,15 +228,13 @@ class Verifier:
             BadBundle: The network scores pairs and has no embeddings.
         """
         width, rows = self.scorer.width, []
-        for sample in self._read(images, workers):
+        for sample in self._read(images):
             if sample.error:
                 raise sample.error
             rows.append(sample.embedding)
         return np.array(rows, np.float32).reshape(len(rows), width)
 
-    def read(
-        self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None = None
-    ) -> list[FaceSample]:
+    def read(self, images: Iterable[ImageSource | FaceRef | FaceSample]) -> list[FaceSample]:
         """Find the faces of images and embed them.
 
         What is found in files given by their paths is kept, see `photo_cache`.
@@ -241,7 +242,6 @@ class Verifier:
         Args:
             images: Paths, bytes, open binary files, Pillow images, arrays or faces from `detect`;
                 an array uint8[N, height, width, 3] works too.
-            workers: Threads that read and embed images; None for one per core.
 
         Returns:
             The most prominent face of each image, or the one that a `FaceRef` names, with its
@@ -251,11 +251,9 @@ class Verifier:
         Raises:
             BadData: `images` is one image.
         """
-        return list(self._read(images, workers))
+        return list(self._read(images))
 
-    def _read(
-        self, images: Iterable[ImageSource | FaceRef | FaceSample], workers: int | None
-    ) -> Iterator[FaceSample]:
+    def _read(self, images: Iterable[ImageSource | FaceRef | FaceSample]) -> Iterator[FaceSample]:
         from facepairs.support.parallel import batches, thread_map, unbatched  # costs 15 ms
         from facepairs.verification.scoring import READING
 
@@ -265,7 +263,7 @@ class Verifier:
             (_name_of(source, f"image {number}"), source) for number, source in enumerate(images, 1)
         )
         total = len(images) if isinstance(images, Sized) else 0
-        read = thread_map(self.reader().read, batches(named, BATCH_CROPS), workers)
+        read = thread_map(self.reader().read, batches(named, BATCH_CROPS))
         return unbatched(read, READING, total)
 
     def reader(self, keep: bool = True, all_hints: bool = False) -> PhotoReader:
@@ -279,44 +277,6 @@ class Verifier:
 
         model, cache = self.model, photo_cache()
         return PhotoReader(model.aligned, model.framing, self.scorer, cache, keep, all_hints)
-
-    def score_images(
-        self,
-        paths: Sequence[os.PathLike[str] | str],
-        left: npt.NDArray[np.integer[Any]],
-        right: npt.NDArray[np.integer[Any]],
-        workers: int | None = None,
-    ) -> ScoreArray:
-        """Score pairs of image files; each is read once.
-
-        Args:
-            paths: Image files.
-            left: integer[N], positions in `paths`.
-            right: integer[N], positions in `paths`.
-            workers: Threads that read images; None for one per core.
-
-        Returns:
-            float32[N] in the order of the pairs.
-
-        Raises:
-            BadImage: An image cannot be used; the message names it.
-            BadData: `left` and `right` are not positions in `paths`, or differ in length.
-        """
-        from facepairs.support.parallel import batches, thread_map, unbatched
-        from facepairs.verification.scoring import READING, check_positions, score_samples
-
-        left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
-        if len(left) != len(right):
-            raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-        numbers = np.unique(np.concatenate([left, right])).tolist()
-        photos = [(os.fspath(paths[number]), paths[number]) for number in numbers]
-        read = thread_map(self.reader().read, batches(photos, BATCH_CROPS), workers)
-        samples = {}
-        for number, sample in zip(numbers, unbatched(read, READING, len(photos)), strict=True):
-            if sample.error:
-                raise sample.error
-            samples[number] = sample
-        return score_samples(self.scorer, samples, left, right)
 
 
 def subject_faces(

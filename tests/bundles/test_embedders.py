@@ -65,7 +65,8 @@ def test_the_network_gets_what_the_toml_describes(tmp_path, photos, changes):
     rows = by_hand(verifier, photos, table)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     left, right = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
-    score = verifier.score_images(photos, left, right)
+    embedded = verifier.embed(photos)
+    score = verifier.compare(embedded[left], embedded[right])
     assert score == pytest.approx((rows[left] * rows[right]).sum(axis=1), abs=1e-5)
     assert verifier.verify(photos[0], photos[1]).score == pytest.approx(score[0], abs=1e-6)
 

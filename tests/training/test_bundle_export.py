@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from drawn.scenes import drawn_faces
 from processes.command_line import facepairs, in_process
-from tiny.bundles import AMONG_LOOKALIKES, NETWORK, cohort_of, error_table, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, NETWORK, cohort_of, error_table, score_pairs, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.identities import Identities
@@ -126,7 +126,7 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, kind):
     if kind == "embedding":
         expected = Verifier(load_bundle(bundle)).embed(["a.jpg", "b.jpg"])
     else:
-        expected = Verifier(load_bundle(bundle)).scorer.score_pairs(left, right)
+        expected = score_pairs(Verifier(load_bundle(bundle)).scorer, left, right)
     assert names["result"].reshape(expected.shape) == pytest.approx(expected, abs=1e-6)
 
 

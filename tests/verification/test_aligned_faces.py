@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
-from tiny.bundles import tiny_bundle
+from tiny.bundles import score_pairs, tiny_bundle
 
 from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
@@ -50,12 +50,16 @@ def photos(tmp_path_factory):
 
 def test_scores_of_many_equal_those_of_two(verifier, photos):
     left, right = np.triu_indices(3, 1)
-    scores = verifier.score_images(photos, left, right)
+    samples = dict(enumerate(verifier.read(photos[:3])))
+    scores = score_samples(verifier.scorer, samples, left, right)
     for one, other, score in zip(left, right, scores, strict=True):
         verdict = verifier.verify(photos[one], photos[other])
         assert score == pytest.approx(verdict.score, abs=1e-5)
         assert verdict.left.faces == 1
         assert verifier.verify(photos[other], photos[one]).score == verdict.score
+        again = verifier.verify_faces(samples[one], samples[other])
+        assert again.score == pytest.approx(score, abs=1e-6)
+        assert again.same == verdict.same
 
 
 def test_photos_that_cannot_be_used_are_named(verifier, photos):
@@ -67,7 +71,7 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
         with pytest.raises(kind, match=rf"{bad.name}: "):
             verifier.detect(bad)
         with pytest.raises(kind, match=rf"{bad.name}: "):
-            verifier.score_images([good, bad], [0], [1])
+            verifier.verify_faces(*verifier.read([good, bad]))
     samples = verifier.read([*photos, photos[0] / "none"])
     assert [bool(one.error) for one in samples] == [False] * 6 + [True] * 4
     assert "no face found" in str(samples[6].error)
@@ -129,7 +133,7 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
     assert len(faces) == 3
     for face in faces:
         verdict = verifier.verify_faces(face, other)
-        expected = verifier.scorer.score_pairs(face.crop[None], other.crop[None])[0]
+        expected = score_pairs(verifier.scorer, face.crop[None], other.crop[None])[0]
         assert verdict.score == expected
         assert (verdict.left, verdict.right) == (face, other)
         assert verifier.verify_faces(other, face).score == pytest.approx(expected, abs=1e-5)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from drawn.photos import noise_photos
-from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, embedding_network, score_pairs, tiny_bundle
 
 from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import OperatingPoint
@@ -109,6 +109,6 @@ def test_no_cosine_is_above_one(tmp_path):
     verifier = Verifier.load(bundle.folder)
     rng = np.random.default_rng(3)
     crops = rng.integers(0, 256, (64, 16, 16, 3), np.uint8)
-    scores = verifier.scorer.score_pairs(crops, crops)
+    scores = score_pairs(verifier.scorer, crops, crops)
     assert np.abs(scores).max() <= 1
     assert scores == pytest.approx(1, abs=1e-6)

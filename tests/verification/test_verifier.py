@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from drawn.photos import noise_photos
 from PIL import Image
+from tiny.bundles import score_pairs
 
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
 from facepairs.verification.verifier import Verifier
@@ -25,7 +26,7 @@ def test_verify_returns_score_probability_and_decision(verifier, photos):
     assert verifier.verify(photos[1], photos[0]) == verdict
     assert verifier.verify(photos[0], photos[0]).same
     left, right = (verifier.detect(path, every=False)[0].crop[None] for path in photos[:2])
-    assert verdict.score == verifier.scorer.score_pairs(left, right)[0]
+    assert verdict.score == score_pairs(verifier.scorer, left, right)[0]
 
 
 def test_a_given_threshold_decides_even_when_it_is_zero(make_bundle, photos):
@@ -86,30 +87,6 @@ def test_embed_refuses_single_and_unreadable_images(make_bundle, tmp_path):
             verifier.embed(images)
     with pytest.raises(BadBundle):
         Verifier.load(make_bundle("pair").folder).embed([])
-
-
-def test_a_bad_image_among_many_is_named(verifier, photos, tmp_path):
-    bad = tmp_path / "broken.jpg"
-    bad.write_bytes(b"no image")
-    with pytest.raises(BadImage, match=r"broken\.jpg"):
-        verifier.score_images([*photos, bad], np.array([0, IMAGES]), np.array([1, 2]))
-    scores = verifier.score_images([*photos, bad], np.array([0]), np.array([1]))
-    assert len(scores) == 1  # images in no pair are not read
-
-
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ([0, -1], [1, 1]),
-        ([0, 1], [1, 12]),
-        ([0], [1, 2]),
-        ([0.0], [1.0]),
-        ([[0]], [[1]]),
-    ],
-)
-def test_bad_positions_are_refused(verifier, photos, left, right):
-    with pytest.raises(BadData):
-        verifier.score_images(photos, np.array(left), np.array(right))
 
 
 def test_embeddings_that_make_no_pairs_are_refused(make_bundle, photos):

@@ -9,6 +9,7 @@ from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
 from facepairs.bundles.error_profile import Calibration, ErrorProfile, IncludedModelFigures
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Row
+from facepairs.bundles.scorer import Scorer
 from facepairs.bundles.writer import write_bundle
 
 CROP_PX = 16
@@ -172,3 +173,9 @@ def write_bundle_of(out: Path, network: Any, identities: Identities) -> Bundle:
     manifest = manifest_of("embedding", **changes)
     manifest["network"] |= {"image_px": network.image_px}
     return write_bundle(out, manifest, files, identities, measured_of())
+
+
+def score_pairs(scorer: Scorer, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Score crops of faces, all represented in one call."""
+    rows = scorer.represent(np.concatenate([left, right]))
+    return scorer.compare(rows[: len(left)], rows[len(left) :])

@@ -8,6 +8,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from tiny.bundles import score_pairs
 
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.model import load_bundle
@@ -66,7 +67,7 @@ def test_a_golden_keras_file_returns_the_scores_of_its_network():
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 256, (2, 3, 112, 112, 3), np.uint8)
     scores = np.asarray(read_keras(bundle)([left, right])).reshape(-1)
-    expected = open_scorer(load_bundle(bundle)).score_pairs(left, right)
+    expected = score_pairs(open_scorer(load_bundle(bundle)), left, right)
     assert scores == pytest.approx(expected, abs=1e-4)
 
 
