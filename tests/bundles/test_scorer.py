@@ -85,7 +85,7 @@ def test_crops_of_another_shape_or_type_are_refused(scorer):
         np.zeros((2, CROP_PX, CROP_PX, 1), np.uint8),
     ):
         with pytest.raises(BadData):
-            score_pairs(scorer, bad, crops(2))
+            score_pairs(scorer, bad, bad)
 
 
 def test_networks_that_onnx_runtime_rejects_are_refused(make_bundle, capfd):
