@@ -1,7 +1,7 @@
 """The settings of a training: `TrainConfig`, as they are given, and `Settings`, complete.
 
 They are loaded from TOML, resolved once, and written as TOML into the run folder, from which a
-resumed run reads them. `settings.toml.template` says what each means; what nobody sets is in
+resumed run reads them. `settings.toml.template` says what each means; what users never set is in
 `facepairs.recipes`.
 """
 

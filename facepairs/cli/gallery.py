@@ -126,8 +126,8 @@ def add(
 
 def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
     """Print the enrolled and refused photos, and exit with 1 if some were refused."""
-    log_first([f"not enrolled: {one.error}" for one in enrolment.refused])
-    people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
+    log_first([f"not enrolled: {photo.error}" for photo in enrolment.refused])
+    people, photos = len(gallery.people()), sum(person.photos for person in gallery.people())
     rows = [
         ("enrolled", counted(enrolment.enrolled, "photo")),
         ("already there", f"{enrolment.known:,}"),
@@ -184,7 +184,7 @@ def identify(
         _print_candidates(found[0])
     else:
         _print_faces(found)
-    is_known = None if found[0].known is None else any(one.known for one in found)
+    is_known = None if found[0].known is None else any(face.known for face in found)
     raise typer.Exit(VERDICT_CODES[is_known])
 
 

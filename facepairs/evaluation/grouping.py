@@ -238,9 +238,9 @@ def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
 def agreement(person: npt.ArrayLike, group: npt.ArrayLike) -> Agreement:
     """Measure how well groups agree with people.
 
-    Somebody of hundreds of faces would make intervals useless, and is hardly expected to fail at
+    A person with hundreds of faces would make intervals useless, and is hardly expected to fail at
     once. So an interval allows for one more person who is grouped wrongly, of the effective number
-    of people where nobody has more than `MOST_FACES` faces; and the leverage of a person on the
+    of people where no one has more than `MOST_FACES` faces; and the leverage of a person on the
     variance is one of two people's at most, as in `metrics.intervals`.
 
     Args:

@@ -1,7 +1,7 @@
 """Open-set identification: how often known people are found, and strangers mistaken for them.
 
 Half of the people with several photos are known: up to three photos of each are enrolled, and the
-others are asked for. Everybody else is a stranger. As in a gallery, a person's score is that of the
+others are asked for. All others are strangers. As in a gallery, a person's score is that of the
 most similar enrolled photo, and the highest score decides. Every person counts once, however many
 photos there are.
 

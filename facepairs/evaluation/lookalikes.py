@@ -2,7 +2,7 @@
 
 Most strangers are unlike at a glance, and a false match rate over all of them promises too much:
 those who compare photos mostly compare people of one sex, age and origin. Nothing of that is
-inferred about anybody. Photos are clustered by their embeddings, and impostor pairs within a
+inferred about anyone. Photos are clustered by their embeddings, and impostor pairs within a
 cluster, strangers who look alike, are the hard ones.
 
 CLUSTERS: chosen on the people of LFW's View 1 test set with `scripts/studies/look_alikes.py`. With

@@ -70,7 +70,7 @@ class Projections(keras.Layer):  # type: ignore[misc]
 class CohortDimension(keras.Layer):  # type: ignore[misc]
     """Append a number that lowers the cosines of faces that resemble many others.
 
-    Some faces are close to everybody, and strangers among them pass too often. Normalising scores
+    Some faces are close to everyone's, and strangers among them pass too often. Normalising scores
     with a cohort subtracts from the score s of two photos how close each one is to the nearest
     members of a cohort: s - (m + m') / 2. Here a dimension BASE - SLOPE · (m - mean) is appended
     to embeddings of length 1, which are scaled to length 1 again. The cosine of two is then about

@@ -98,7 +98,7 @@ class EnrolPhotos:
         # Reads the photo cache but stores nothing there: it would outlive the gallery's entry.
         reader = self.verifier.reader(keep=False, all_hints=True)
         read = [self._read(reader, photo) for photo in photos]
-        embedded = reader.embed([one.sample for one in read])
+        embedded = reader.embed([photo.sample for photo in read])
         return [one._replace(sample=sample) for one, sample in zip(read, embedded, strict=True)]
 
     def _read(self, reader: PhotoReader, photo: SubmittedPhoto) -> ReadPhoto:

@@ -1,12 +1,12 @@
 """Which faces are clear enough to be grouped.
 
 Errors of grouping are measured on the main faces of press photos. Small, blurred, turned and
-cut-off faces in the background resemble each other, whoever they are. The share of pairs of
-strangers that are nearer than .062 with the included model: main faces of LFW .0001; main faces
-that are blurred to a sharpness below .52, .003, and to .53, .0007; shrunk to 30 to 40 pixels and
-not blurred, .0002; background faces .003, and those of them that are clear by these limits .0007,
-some of which show one person; an unclear face and a clear main face, .0001. The limits were chosen
-on photos of View 1's training people, see `scripts/studies/bystanders.py`.
+cut-off faces in the background resemble each other, even those of different people. The share of
+pairs of strangers that are nearer than .062 with the included model: main faces of LFW .0001; main
+faces that are blurred to a sharpness below .52, .003, and to .53, .0007; shrunk to 30 to 40 pixels
+and not blurred, .0002; background faces .003, and those of them that are clear by these limits
+.0007, some of which show one person; an unclear face and a clear main face, .0001. The limits were
+chosen on photos of View 1's training people, see `scripts/studies/bystanders.py`.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ def doubts(reader: PhotoReader, root: Path, faces: list[FaceSample]) -> list[str
         root: The folder that the photos' names count from.
         faces: Faces of photos.
     """
-    found = [_doubt(one.face, one.record) if one.face and one.record else "" for one in faces]
+    found = [_doubt(face.face, face.record) if face.face and face.record else "" for face in faces]
     places = [
         place
         for place, one in enumerate(faces)

@@ -33,7 +33,7 @@ def cut_out(photo: Path, box: Box) -> bytes:
     """
     with upright(open_photo(photo)) as (picture, _):
         pictures = (_encode(_square(picture, photo, box, side)) for side in SIDES)
-        alone = (one for one in pictures if _shows_alone(one, box[2]))
+        alone = (picture for picture in pictures if _shows_alone(picture, box[2]))
         return next(alone, None) or _encode(_square(picture, photo, box, PICTURE_SIDE))
 
 

@@ -2,7 +2,7 @@
 
     people/
       person_0001/holiday.jpg          a photo on which this person is the most prominent face
-      person_0001/party_face2.jpg      cut out of a photo on which somebody else is
+      person_0001/party_face2.jpg      cut out of a photo on which another person is
       Anna/…                           a person whose folder was renamed
       _apart/one_photo/…               photos and faces of people of whom there is no other one
       _apart/uncertain/…               faces that are too unclear to be grouped
@@ -52,7 +52,7 @@ class FaceRow(NamedTuple):
         photo: Path of the photo below the collection; the whole path of one outside.
         sha256: Of the photo's file.
         box: Left, top and side of the face in pixels of the upright photo.
-        person: Whose face it is; "" for nobody's.
+        person: Whose face it is; "" for no person.
         certainty: The silhouette, from -1 to 1.
         note: NOBODY, NO_LONGER, why the face is uncertain, or what is wrong with the photo.
         file: Its place in the folder; "" where it has none.
@@ -84,7 +84,7 @@ class FaceRow(NamedTuple):
         return min(across, down) / max(side, box[2], 1)
 
     def at(self, path: str) -> "FaceRow":
-        """Return the row with its file in another place; without one the face is nobody's."""
+        """Return the row with its file in another place; without one it is of no person."""
         note = "" if self.note == NOBODY else self.note
         if not path and note != NO_FACE:
             note = NOBODY
@@ -98,7 +98,7 @@ class PeopleFolder:
     Attributes:
         state: Its files when it was read.
         rows: The rows of faces of the collection that have a file there, or had one.
-        own: Files that `group` put apart; their faces may become somebody's.
+        own: Files that `group` put apart; their faces may join a person.
         names: Names of its folders, and numbers that were given before.
         dropped: SHA-256 of photos without a face that were moved or deleted by hand.
         gone: Rows of photos that the collection no longer has.
@@ -113,7 +113,7 @@ class PeopleFolder:
 
     @cached_property
     def settled(self) -> dict[int, str]:
-        """Whose a face is, by its number, and "" for nobody's; others may be anybody's."""
+        """Whose a face is, by its number; "" for no person; others may be anyone's."""
         return {face: row.person for face, row in self.rows.items() if row.file not in self.own}
 
 
@@ -220,7 +220,7 @@ def read_people_folder(
     )
     reading = _Reading(out, collection, _rows_of_faces(rows, collection), digests)
     reading.settle(own)
-    for face in range(faces, len(collection.faces)):  # somebody else on a photo that was added
+    for face in range(faces, len(collection.faces)):  # another person on a photo that was added
         reading.rows.setdefault(face, FaceRow(note=NOBODY))
     numbers = {row.person for row in rows if UNNAMED.fullmatch(row.person)}
     faceless = {row.sha256 for row in rows if row.note == NO_FACE}

@@ -147,11 +147,11 @@ def group_faces(
         collection: The faces.
         errors: What was measured of the model, with its grouping.
         precision: Share of joined pairs of faces that should show one person, in (0, 1).
-        settled: Whose a face is, by its number, and "" for nobody's. These people stay together,
-            and apart from each other; nobody's faces are left out.
+        settled: Whose a face is, by its number; "" for a face put apart by hand. These people
+            stay together, and apart from each other; faces put apart are left out.
         taken: Names of folders, and numbers that were given before; no other person gets one.
         cohort: The model's, see `grouping.linkage`.
-        known: People by whom groups are named. One who is nobody yet may get one of these names.
+        known: People by whom groups are named; a person without a name may get one of these.
 
     Raises:
         NotEnough: The model was measured on too few pairs for this precision.

@@ -49,7 +49,7 @@ def certainties(embeddings: ScoreArray, person: Sequence[str]) -> Floats:
         at = np.arange(len(rows))
         others = np.maximum(size[own] - 1, 1)
         inside = 1 - (near[at, own] * size[own] - 1) / others
-        near[at, own] = -1  # the largest distance, where there is nobody else
+        near[at, own] = -1  # the largest distance, where there is no one else
         outside = 1 - near.max(axis=1)
         silhouette = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-9)
         result[faces[part]] = np.where(size[own] > 1, silhouette, 0)

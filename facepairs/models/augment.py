@@ -27,7 +27,7 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
 
     Args:
         strength: 0 to 2; scales every change except the flip. 0 only flips.
-        seed: Seed of the changes; `Network` sets the state anew at each step.
+        seed: Seed of the changes; `Network` resets the state at each step.
         **kwargs: Those of `keras.Layer`.
     """
 

@@ -122,8 +122,8 @@ class Progress:
     def kept(self) -> Epoch | None:
         """The epoch whose weights the bundle gets: the best one.
 
-        Where nobody is set aside to choose it, that is the better one of the start from a bundle
-        and the last.
+        Where no people are set aside to choose it, that is the better one of the start from a
+        bundle and the last.
         """
         candidates = self.history
         if not self.chooses:

@@ -48,7 +48,7 @@ class Run:
         wall_seconds: Time from the start of the command to its end, preparation and export
             included; of all commands, if the run was resumed.
         val_auc: AUC of the validation after `epoch`, None before the first.
-        val_people: Number of people who chose the epoch; 0: nobody did, the last epoch (or the
+        val_people: Number of people who chose the epoch; 0: none did, the last epoch (or the
             start from a bundle, where it is no worse) was kept, and `val_auc` was measured on the
             calibration people.
         people: Number of people in each part of the split.
@@ -167,7 +167,7 @@ def settings_of_run(
         given: The settings that were given.
         out: The run folder.
         resume: Take the settings of the run in `out`.
-        changeable: The settings that may then be given anew.
+        changeable: The settings that may then be changed.
 
     Raises:
         BadConfig: A setting cannot be used, or cannot be changed by resuming.

@@ -58,7 +58,7 @@ def train(
         callbacks: Keras callbacks, which `fit` calls after the training's own. The logs of an epoch
             are `loss`, `val_auc`, `learning_rate`, `pairs_per_s`, `input_wait` and `seconds`.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
-        store: Where images come from: decoded anew in each batch (`files`), all of them once
+        store: Where images come from: decoded again in each batch (`files`), all of them once
             (`memory`), the pair cache of the settings (`tfrecord`), or `auto`: the pair cache if
             one is given, else `memory` if they fit.
 

@@ -91,7 +91,7 @@ def crossval(
         data: LFW's folder of `Person_Name/photo.jpg`.
         lists: Folder of LFW's people.txt and pairs.txt.
         out: Folder for one run folder per fold, and the results.
-        config: The settings, the same for all folds; None for the defaults. Nobody is set aside as
+        config: The settings, the same for all folds; None for the defaults. No one is set aside as
             test people: those are the fold's set.
         folds: Numbers of the folds, from 1; all folds when empty.
         resume: Continue in `out` with its settings; finished folds stay.

@@ -1,6 +1,6 @@
 """LFW's View 2: ten sets of people; each set is tested by a network that learned from the others.
 
-Decides who is trained on, calibrated on and tested on in a fold, and checks that nobody is in two
+Decides who is trained on, calibrated on and tested on in a fold, and checks that no one is in two
 of these groups. Does not import TensorFlow.
 
 References:
