@@ -141,7 +141,7 @@ class OnnxSession:
 
 
 class Scorer(ABC):
-    """Scores faces; thread-safe, and pickled with its network.
+    """Scores faces; thread-safe, and pickled with its model.
 
     Args:
         model: The model.
