@@ -162,6 +162,19 @@ def test_pairs_are_the_samplers_for_any_batch_size(spec: Spec, batch_size: int) 
         assert order.tolist() == job.image_order[number % len(job.image_order)].tolist()
 
 
+@pytest.mark.parametrize(
+    ("most", "people"), [(None, 10), (40, 10), (39, 10), (36, 9), (9, 3), (8, 2)]
+)
+def test_as_many_people_are_drawn_as_have_about_so_many_images(
+    faces: Path, tmp_path: Path, most: int | None, people: int
+) -> None:
+    settings = Settings(str(faces), ROWS, align="none", most_images=most)
+    drawn = [Job(Spec(settings, str(tmp_path), "pil")).index.people for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0]) == people
+    assert set(drawn[0]) <= {path.name for path in faces.iterdir()}
+
+
 def test_measurement_starts_after_the_warm_up(spec: Spec) -> None:
     taken: list[int] = []
 

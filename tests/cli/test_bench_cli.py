@@ -45,11 +45,14 @@ def test_every_store_and_the_training_loop_are_measured(photos: Path, tmp_path: 
 
 
 def test_a_row_that_fails_is_printed_and_exits_with_1(
-    photos: Path, monkeypatch: pytest.MonkeyPatch
+    photos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(ROWS, "broken", Row("facepairs.bench.job:no_such_function", ""))
-    done = bench(photos, "--rows", "pil,broken")
+    out = tmp_path / "bench.json"
+    done = bench(photos, "--rows", "pil,broken", "--out", out)
     assert done.returncode == 1
+    assert f"written: {out}\n" in done.stderr
+    assert [row["name"] for row in json.loads(out.read_text())["rows"]] == ["pil", "broken"]
     assert re.search(r"^machine +\S.*, \d+ cores, [\d.]+ GB$", done.stdout, re.MULTILINE)
     assert re.search(r"^images +40 images, in batches of 64, align \w+$", done.stdout, re.M)
     assert re.search(r"^pil +\d", done.stdout, re.MULTILINE)

@@ -1,5 +1,6 @@
 """What `facepairs data check` prints: the folder in figures, and findings by kind."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,31 @@ def test_figures_come_first_and_of_a_kind_as_many_findings_as_fit(tmp_path: Path
     assert sum("Person_11/" in line and ".png" in line for line in lines) == len(sizes)
     (more,) = (line for line in lines if "more of kind" in line)
     assert "… and 3 more of kind " in more
+
+
+def test_the_last_line_says_whether_the_folder_is_ready(few_faces: Path, tmp_path: Path) -> None:
+    assert in_process("data", "check", few_faces, check=0).stdout.splitlines()[-1] == "ok"
+    person, *_ = sorted(shutil.copytree(few_faces, tmp_path / "faces").iterdir())
+    photo, *_ = sorted(person.iterdir())
+    shutil.copy(photo, person / "again.jpg")
+    lines = in_process("data", "check", tmp_path / "faces", check=0).stdout.splitlines()
+    assert lines[-1] == "no errors, 1 warning"
+    (person / "empty.jpg").touch()
+    lines = in_process("data", "check", tmp_path / "faces", check=1).stdout.splitlines()
+    assert lines[-1].startswith("not ready for training")
+
+
+def test_importing_tells_what_came_and_what_was_left_out(few_faces: Path, tmp_path: Path) -> None:
+    (tmp_path / "source" / "Zoe").mkdir(parents=True)
+    shutil.copy(next(few_faces.glob("*/*.jpg")), tmp_path / "source" / "Zoe" / "1.jpg")
+    out = tmp_path / "out"
+    done = in_process("data", "import", tmp_path / "source", out, check=0)
+    told = [f"photos  1 photo of 1 person in {out}", f"next    facepairs data check {out}"]
+    assert done.stdout.splitlines() == told
+    (tmp_path / "source" / "Zoe" / "notes.txt").touch()
+    done = in_process("data", "import", tmp_path / "source", tmp_path / "new", check=0)
+    assert "left out  1" in done.stdout.splitlines()
+    assert "notes.txt: not image" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,23 @@ def test_a_report_without_pictures(world, tmp_path):
     assert "data:image/jpeg" not in html
 
 
+def test_pairs_without_a_score_and_folds_that_are_missing_are_told(world, tmp_path):
+    header, first, *rows = (world / "scores.csv").read_text().splitlines()
+    cells = dict(zip(header.split(","), first.split(","), strict=True)) | {"score": ""}
+    lines = [f"{header},error", f"{','.join(cells.values())},no face", *(f"{row}," for row in rows)]
+    scores = tmp_path / "scores.csv"
+    scores.write_text("\n".join(lines) + "\n")
+    done = evaluate(scores)
+    assert f"warning: {scores}: left out: 1 pair without a score or a label\n" in done.stderr
+    part = tmp_path / "fisher"
+    write_method(part, invented())
+    result = json.loads((part / "result.json").read_text())
+    for folds, told in ((5, True), (4, False)):
+        (part / "result.json").write_text(json.dumps({**result, "folds_in_all": folds}))
+        warning = f"warning: {part}: 4 of 5 folds are done; View 2 needs all\n"
+        assert (warning in evaluate(part).stderr) == told
+
+
 def test_several_are_compared_in_a_table(world):
     pairs, blank, title, *lines = evaluate(world / "run", world / "scores.csv").stdout.splitlines()
     assert (pairs.split()[0], blank, title) == ("Pairs", "", f"Verifiers. {VERIFIERS_NOTE}")

@@ -160,6 +160,9 @@ def test_unknown_names_are_refused_with_the_nearest(
         error = evaluate(*words, option, listed, check=2).stderr
         assert f"{listed}: line 3: no person '{name.replace('_', ' ')}'" in error
         assert f"did you mean '{name}'?" in error
+        for row, empty in ((f"{name},", column), (",a", "person")):
+            listed.write_text(f"person,{column}\n{row}\n")
+            assert f"line 2: {empty} is empty" in evaluate(*words, option, listed, check=2).stderr
     listed.write_text(f"person,family\n{name},a\n{name},b\n")
     assert "in families 'a' and 'b'" in evaluate(*words, "--families", listed, check=2).stderr
 

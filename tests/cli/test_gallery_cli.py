@@ -1,6 +1,7 @@
 """`facepairs gallery` from end to end, on drawn people and the included model."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -159,6 +160,21 @@ def test_people_without_a_name_are_left_out_and_renamed_folders_are_the_same_peo
     assert [(one["name"], one["photos"]) for one in listed["people"]] == [
         *(("Ann", 2), ("Bea", 2), ("person_0002", 2)),
     ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions of files")
+def test_a_gallery_that_others_may_read_is_told_with_its_people(few_faces, tmp_path):
+    known, photo = tmp_path / "known.gallery", next(few_faces.glob("*/*.jpg"))
+    in_process("gallery", "add", known, "--name", "Ann", photo, "--any-quality", check=0)
+    listed = in_process("gallery", "list", known, check=0)
+    assert listed.stderr == ""
+    known.chmod(0o644)
+    done = in_process("gallery", "list", known, check=1)
+    assert done.stdout == listed.stdout
+    assert done.stderr.startswith(f"error: {known}: ")
+    values = json.loads(in_process("gallery", "list", known, "--json", check=1).stdout)
+    assert len(values["problems"]) == 1
+    assert [(one["name"], one["photos"]) for one in values["people"]] == [("Ann", 1)]
 
 
 def test_a_person_is_renamed_and_may_join_another(few_faces, tmp_path):

@@ -55,6 +55,22 @@ def test_copies_are_grouped_and_files_of_the_same_bytes_left_to_duplicates() -> 
     ]
 
 
+def test_photos_in_a_wrong_folder_are_named_where_people_can_be_told_apart() -> None:
+    index, rows = folder({"Ann": 3, "Bo": 3, "Cy": 3})
+    (finding,) = likeness_findings(
+        index,
+        rows,
+        [
+            1,
+        ],
+        [],
+    )
+    assert (finding.kind, finding.severity) == ("mislabelled", "warning")
+    assert finding.paths == ("Ann/1.jpg",)
+    (finding,) = likeness_findings(index, np.repeat(rows[:1], 9, axis=0), [1], [])
+    assert (finding.kind, finding.paths) == ("labels_unchecked", ())
+
+
 def test_photos_that_cannot_be_used_are_left_out() -> None:
     index, rows = folder({"Ann": 2, "Anne": 2, "Bo": 1, "Cy": 1})
     rows[[0, 3, 4]] = np.nan

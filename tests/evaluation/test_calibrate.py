@@ -23,7 +23,7 @@ from facepairs.data.minimums import (
     limit_pairs_per_person,
 )
 from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
+from facepairs.errors import BadBundle, BadConfig, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.decisions import halves
 from facepairs.evaluation.fitting import calibrate as fit_calibration
@@ -89,6 +89,23 @@ def test_a_cohort_stays_and_grouping_is_measured_with_it(faces, tmp_path):
         assert new.profile.included == bundle.profile.included
         grouping.append(new.profile.errors.grouping.linked)
     assert grouping[0] != grouping[1]
+
+
+def test_with_families_intervals_are_wider_and_rates_stay(bundle, faces, tmp_path):
+    names = sorted(person.name for person in faces.iterdir())
+    families = tmp_path / "families.csv"
+    rows = [f"{name},{number % 4}" for number, name in enumerate(names)]
+    families.write_text("\n".join(["person,family", *rows]) + "\n")
+    alone = calibrate(bundle.folder, faces, tmp_path / "alone").model.profile
+    related = calibrate(bundle.folder, faces, tmp_path / "r", families=families).model.profile
+    assert related.calibration == alone.calibration
+    rates = [profile.errors.at(alone.threshold).fnmr for profile in (alone, related)]
+    assert rates[0].value == pytest.approx(rates[1].value, abs=0.01)
+    assert rates[1].interval[0] < rates[0].interval[0] < rates[0].interval[1]
+    assert rates[0].interval[1] < rates[1].interval[1]
+    families.write_text("person,family\nNobody,a\n")
+    with pytest.raises(BadData, match="Nobody"):
+        calibrate(bundle.folder, faces, tmp_path / "new", families=families)
 
 
 def test_people_known_to_the_old_bundle_stay_known(bundle, faces, tmp_path):

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn.photos import noise_photos, put
 from drawn.scenes import canvas, write_scenes
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.errors import BadImage
+from facepairs.errors import BadConfig, BadData, BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 
 ALIGNED = {"alignment": "landmarks-5"}
@@ -47,6 +48,29 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
 def both(bundles: list[Bundle], scenes: Path, pairs: Path) -> Evaluation:
     words = [*(str(bundle.folder) for bundle in bundles), str(scenes)]
     return evaluate(words, pairs=pairs, skip_bad=True)
+
+
+def test_the_pairs_of_an_official_list_are_measured_but_those_of_missing_photos(
+    bundles: list[Bundle], tmp_path: Path
+) -> None:
+    names = ("Ada_B", "Bo", "Cy")
+    pictures = iter(noise_photos(tmp_path / "noise", 9))
+    for name in names:
+        for number in range(1, 4):
+            put(tmp_path / "lfw", f"{name}/{name}_{number:04}.jpg", next(pictures).read_bytes())
+    rows = ["4", *(f"{name}\t1\t2" for name in names), "Bo\t2\t3"]
+    rows += ["Ada_B\t1\tBo\t1", "Bo\t2\tCy\t2", "Cy\t3\tAda_B\t3", "Cy\t4\tBo\t1"]
+    (tmp_path / "pairsDevTest.txt").write_text("\n".join(rows) + "\n")
+    given = {"data": tmp_path / "lfw", "protocol": "view1", "lists": tmp_path}
+    whole = bundles[1].folder
+    with pytest.raises(BadData, match=r"no image Cy_0004\.jpg|no image Cy/Cy_0004\.jpg"):
+        evaluate(whole, **given)
+    result = evaluate(whole, **given, skip_bad=True)
+    assert (result.summary.genuine_pairs, result.summary.impostor_pairs) == (4, 3)
+    assert "left out: 1 pair of missing photos" in result.warnings
+    assert repr(result) == "Evaluation of whole on 7 pairs"
+    with pytest.raises(BadConfig, match="'view3' is unknown"):
+        evaluate(whole, tmp_path / "lfw", protocol="view3")
 
 
 def test_a_photo_that_cannot_be_used_is_refused_by_name(

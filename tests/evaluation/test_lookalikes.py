@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.data.pairs import PairList
+from facepairs.errors import NotEnough
 from facepairs.evaluation.error_rates import errors_by_group, errors_of
 from facepairs.evaluation.fitting import (
     calibrate,
@@ -167,6 +168,10 @@ def test_look_alikes_lower_the_probability():
     everyone, hard = fit_logistic(genuine, score), fit_logistic(genuine, score, lookalike=alike)
     assert hard.threshold > everyone.threshold
     assert fit_logistic(genuine, score, lookalike=alike & False) == everyone
+    for lookalike, says in ((None, False), (alike, True)):
+        with pytest.raises(NotEnough) as caught:
+            fit_logistic(genuine, -score, lookalike=lookalike)
+        assert ("look-alikes" in str(caught.value)) == says
 
 
 def test_a_calibration_is_compared_on_people_it_was_not_fitted_to():

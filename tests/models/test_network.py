@@ -110,6 +110,14 @@ def test_images_are_augmented_independently_and_not_at_inference():
     assert np.array_equal(np.asarray(layer(one)), one)
 
 
+def test_a_layer_made_from_its_settings_draws_the_same():
+    layer = RandomFace(1.5, seed=7)
+    again = RandomFace.from_config(layer.get_config())
+    pixels = images(3, 32).astype("float32") / 255
+    assert (again.strength, again.seed) == (1.5, 7)
+    assert np.array_equal(np.asarray(again(pixels, training=True)), layer(pixels, training=True))
+
+
 def test_strength_zero_only_mirrors():
     one = images(1, 64).astype("float32") / 255
     many = augment(RandomFace(0.0), np.repeat(one, 32, axis=0))

@@ -187,6 +187,17 @@ def test_a_client_has_the_requests_of_a_second_and_then_one_by_one(monkeypatch):
     assert all(guard.RateLimit(0).allows("a") for _ in range(1000))
 
 
+def test_the_client_that_asked_least_recently_is_forgotten_first(monkeypatch):
+    monkeypatch.setattr(guard.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(guard, "MOST_CLIENTS", 2)
+    limit = guard.RateLimit(1)
+    assert limit.allows("a")
+    assert limit.allows("b")
+    assert not limit.allows("a")
+    assert limit.allows("c")  # b is forgotten
+    assert [limit.allows(client) for client in ("a", "c", "b")] == [False, False, True]
+
+
 def test_the_log_has_no_names_and_no_addresses(people, tmp_path):
     words = command("serve", "--port", 0, "--json", "--gallery", tmp_path / "g")
     pipe = subprocess.PIPE

@@ -9,7 +9,7 @@ from tiny.bundles import AMONG_LOOKALIKES, embedding_network, score_pairs, tiny_
 
 from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, BadData
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
@@ -32,6 +32,32 @@ def older(tmp_path_factory):
     folder = tmp_path_factory.mktemp("older") / "bundle"
     bundle = tiny_bundle(folder, "embedding", calibration=Calibration(20.0, -10.0))
     return Verifier.load(bundle.folder, threads=1)
+
+
+def test_without_a_threshold_or_a_calibration_there_is_a_score_alone():
+    verdict = Verdict(None, None, 0.25, OperatingPoint(None))
+    assert (verdict.threshold, verdict.words) == (None, "none: no threshold")
+    assert verdict.describe_probability() == "none: not calibrated"
+    values = verdict.to_json()
+    assert (values["verdict"], values["same"], values["probability"]) == (None, None, None)
+    assert (values["score"], values["faces"]) == (0.25, {"left": None, "right": None})
+    with pytest.raises(BadData):
+        bool(verdict)
+
+
+@pytest.mark.parametrize(
+    ("same", "probability", "words"),
+    [
+        (True, 0.2, "same person"),
+        (False, 0.5, "not confirmed"),
+        (False, 0.499, "different people"),
+        (False, None, "different people"),
+    ],
+)
+def test_a_verdict_in_words(same, probability, words):
+    verdict = Verdict(same, probability, 0.0, OperatingPoint(0.5))
+    assert (verdict.words, verdict.to_json()["verdict"]) == (words, words)
+    assert bool(verdict) is same
 
 
 def test_the_promise_of_the_bundle_decides_and_its_errors_come_along(known, photos):

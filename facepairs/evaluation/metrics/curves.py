@@ -78,10 +78,8 @@ def best_threshold(genuine: Bools, score: Floats) -> float:
     place = int(best[(len(best) - 1) // 2])
     if place == 0:
         return math.nextafter(float(values[0]), math.inf)
-    lowest_accepted = float(values[place - 1])
-    if place == len(values):
-        return lowest_accepted
-    highest_rejected = float(values[place])
+    # Accepting all gains no more than accepting none, so some score is rejected here.
+    lowest_accepted, highest_rejected = (float(value) for value in values[place - 1 : place + 1])
     middle = lowest_accepted / 2 + highest_rejected / 2
     return middle if highest_rejected < middle <= lowest_accepted else lowest_accepted
 

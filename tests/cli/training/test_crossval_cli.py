@@ -15,6 +15,29 @@ calibration_share = 0.4
 """
 
 
+def test_a_fold_is_trained_once_and_told_in_a_table_and_as_json(many_faces, tmp_path):
+    write_lists(many_faces, tmp_path)
+    settings, out = tmp_path / "small.toml", tmp_path / "run"
+    settings.write_text(SMALL)
+    given = (many_faces, "--lists", tmp_path, "--config", settings)
+    words = ("crossval", *given, "--out", out, "--fold", 2)
+    done = in_process(*words, check=0)
+    *_, head, row = done.stdout.splitlines()
+    assert (head.split()[0], row.split()[0]) == ("model", "siamese")
+    assert "fold 2 is finished" in done.stderr
+    assert "--resume" in in_process(*words, check=2).stderr
+    done = in_process(*words, "--resume", "--json", check=0)
+    report = json.loads(done.stdout)
+    assert "people to train on" not in done.stderr
+    told = {name: report[name] for name in ("schema", "model", "interrupted", "out")}
+    assert told == {"schema": 1, "model": "siamese", "interrupted": False, "out": str(out)}
+    assert [fold["name"] for fold in report["summary"]["folds"]] == ["2"]
+    done = in_process("evaluate", out, "--json", check=0)
+    measured = json.loads(done.stdout)
+    assert measured["balanced_accuracy"] == report["summary"]["balanced_accuracy"]
+    assert "1 of 4 folds are done" in done.stderr
+
+
 @pytest.mark.slow
 def test_a_table_for_people_json_for_scripts_and_resume_adds_a_fold(many_faces, tmp_path):
     write_lists(many_faces, tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import read_pairs, read_people, read_present_pairs
+from facepairs.data.lfw.lists import MAX_NAMED, read_pairs, read_people, read_present_pairs
 from facepairs.errors import BadData, FacepairsError
 from facepairs.support.console import showing
 
@@ -88,6 +88,15 @@ def test_all_missing_images_are_named(tmp_path):
                                               "Zed/Zed_0003.jpg")]  # fmt: skip
     with showing(told.append), pytest.raises(BadData, match=r"Bo_C_0003\.jpg, Zed/Zed_0001\.jpg"):
         read_people(write(tmp_path, "2", "Bo_C\t3", "Zed\t1"), INDEX)
+
+
+def test_of_many_missing_images_the_first_are_named(tmp_path):
+    names = [f"Zed_{number}" for number in range(MAX_NAMED + 2)]
+    told = []
+    with showing(told.append), pytest.raises(BadData, match=rf"\({len(names)} in all\)"):
+        read_people(write(tmp_path, len(names), *(f"{name}\t1" for name in names)), INDEX)
+    assert told[0] == f"missing: {names[0]}/{names[0]}_0001.jpg"
+    assert told[MAX_NAMED:] == ["missing: 2 more"]
 
 
 def test_pairs_of_missing_images_are_left_out_and_others_keep_their_fold(tmp_path):

@@ -39,6 +39,19 @@ def test_order_and_sides_do_not_matter(name, angles, seed):
         assert float(loss(*given_batch)) == pytest.approx(value, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_with_centre_the_batch_mean_is_taken_out_first(shift):
+    rows = np.random.default_rng(0).normal(size=(6, 2, 16)).astype("float32") + shift
+    genuine = np.array([1, 0, 1, 1, 0, 1], "float32")
+    plain, centred = EmbeddingLoss(), EmbeddingLoss(centre=True)
+    moved = rows - rows.mean(axis=(0, 1))
+    moved /= np.linalg.norm(moved, axis=-1, keepdims=True)
+    assert float(centred(genuine, rows)) == pytest.approx(float(plain(genuine, moved)), rel=1e-5)
+    assert float(centred(genuine, rows)) != pytest.approx(float(plain(genuine, rows)), rel=1e-3)
+    again = EmbeddingLoss.from_config(centred.get_config())
+    assert float(again(genuine, rows)) == float(centred(genuine, rows))
+
+
 NEAR = ([0, 60, 120, 180, 240, 300], [2, 62, 122, 182, 242, 302])
 
 
