@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
 # Photos of LFW with several faces, 100 to 1,000 enrolled people, four draws: where .1 is promised,
 # .048 to .078 of main faces are misidentified and .051 to .131 of unclear ones behind them;
 # where .01 is, .005 to .011 and .002 to .015. Of all faces behind the main one .067 to .133 and
-# .005 to .025 are, part of them rightly: clear ones show enrolled people too often to tell.
+# .005 to .025 are, some of them correctly: clear ones show enrolled people too often to tell.
 BACKGROUND = (
     "the errors were measured on main faces; faces behind them are misidentified more often, "
     "up to 2.5 times as often as promised"
