@@ -20,12 +20,13 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.photos.crop import CropPlan, CropSpec
 from facepairs.photos.photo_table import inspect_photos
-from facepairs.support.words import command_line
+from facepairs.support import console
+from facepairs.support.words import command_line, counted
 
 SEED = 0
 FRAME_PX = 250
 BLOCK_PAIRS, BLOCKS = 1024, 8
-PLAN = "plan"  # the file of the crop plan, pickled
+PREPARED = "prepared"  # the file with the index and the crop plan, pickled
 
 
 class Skip(Exception):
@@ -61,21 +62,18 @@ class Job:
         batch_size: Pairs per batch.
         crop_px: Side of the crops.
         cache: Path of the row's cache on disk.
-        index: The images.
-        sampler: Draws the pairs.
-
-    Raises:
-        BadData: If the folder cannot be indexed.
-        NotEnough: If no pairs can be drawn from it.
     """
 
     def __init__(self, spec: Spec) -> None:
         self.settings, self.name = spec.settings, spec.name
         self.batch_size, self.crop_px = spec.settings.batch_size, spec.settings.crop_px
-        self._plan_file = Path(spec.folder) / PLAN
+        self._prepared_file = Path(spec.folder) / PREPARED
         self.cache = Path(spec.folder) / f"{spec.name}.store"
-        self.index = _draw_people(spec.settings)
-        self.sampler = PairSampler(self.index.first, np.arange(len(self.index.people)), SEED)
+
+    @cached_property
+    def sampler(self) -> PairSampler:
+        """The sampler of the pairs; raises `NotEnough` if the photos make none."""
+        return PairSampler(self.index.first, np.arange(len(self.index.people)), SEED)
 
     def blocks(self) -> Iterator[PairList]:
         """Yield the pairs of one pass after another, without end; sampling them is part of it."""
@@ -109,27 +107,42 @@ class Job:
         return [f"{self.index.root}/{name}" for name in self.index.names()]
 
     def prepare(self) -> None:
-        """Find the face in every photo, and save how photos are cropped, for all workers.
+        """Find the face in every photo, and save index and crop plan for all workers.
 
-        It reads every file once, so that no row waits for the disk.
+        It reads every file once, so that no row waits for the disk. Photos that cannot be read or
+        show no face are left out and counted.
 
         Raises:
-            BadData: A photo cannot be read or shows no face; names the first.
+            BadData: The folder cannot be indexed, or none of its photos can be used.
         """
-        table = inspect_photos(self.index, self.settings.align)
-        for image, (_, reason) in sorted(table.problems.items()):
-            raise BadData(
-                f"{self.index.path(image)}: {reason}; list all of them with: "
-                + command_line("data", "check", self.index.root)
-            )
-        plan = table.crop_plan(CropSpec(FRAME_PX, self.crop_px), self.settings.align)
-        self._plan_file.write_bytes(pickle.dumps(plan))
+        index, align = _draw_people(self.settings), self.settings.align
+        table = inspect_photos(index, align)
+        if problems := table.problems:
+            image, (_, reason) = min(problems.items())
+            hint = command_line("data", "check", index.root)
+            first = f"{index.path(image)}: {reason}; list all of them with: {hint}"
+            if len(problems) == len(index):
+                raise BadData(first)
+            console.log(f"{counted(len(problems), 'photo')} left out, such as {first}")
+            index, table = index.without(problems), table.without(problems)
+        plan = table.crop_plan(CropSpec(FRAME_PX, self.crop_px), align)
+        self._prepared_file.write_bytes(pickle.dumps((index, plan)))
 
     @cached_property
+    def _prepared(self) -> tuple[FaceIndex, CropPlan]:
+        data = self._prepared_file.read_bytes()
+        saved: tuple[FaceIndex, CropPlan] = pickle.loads(data)  # noqa: S301 - written by us
+        return saved
+
+    @property
+    def index(self) -> FaceIndex:
+        """The photos, as `prepare` has saved them."""
+        return self._prepared[0]
+
+    @property
     def plan(self) -> CropPlan:
-        """How the images are cropped, as `prepare` has saved it."""
-        plan: CropPlan = pickle.loads(self._plan_file.read_bytes())  # noqa: S301 - written by us
-        return plan
+        """How the photos are cropped, as `prepare` has saved it."""
+        return self._prepared[1]
 
     @property
     def unaligned(self) -> CropPlan:

@@ -69,7 +69,7 @@ def run_bench(settings: Settings) -> Results:
         settings: What to measure.
 
     Raises:
-        BadData: If the folder cannot be indexed, or a photo cannot be read or shows no face.
+        BadData: If the folder cannot be indexed, or no photo can be used.
         NotEnough: If no pairs can be drawn from the folder.
     """
     with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:

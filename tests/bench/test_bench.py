@@ -1,5 +1,6 @@
 import colorsys
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -27,7 +28,7 @@ from facepairs.bench.worker import (
 from facepairs.choices import BenchRow
 from facepairs.data.sampler import PairSampler
 from facepairs.data.synth.folder import write_synthetic_faces
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, BadData
 
 PEOPLE, PHOTOS, BATCH, CROP_PX = 10, 4, 8, 48
 
@@ -121,6 +122,25 @@ def test_stores_cut_aligned_faces_unless_told_otherwise(
     assert np.array_equal(crops["memory", "landmarks"], aligned)
     assert np.array_equal(crops["files-unaligned", "landmarks"], crops["files", "none"])
     assert not np.array_equal(aligned, crops["files", "none"])
+
+
+def test_photos_that_cannot_be_used_are_left_out(
+    faces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "faces"
+    shutil.copytree(faces, root)
+    damaged = root / "Person_1" / "photo_0.jpg"
+    damaged.write_bytes(b"no photo")
+    job = Job(Spec(Settings(str(root), ROWS, crop_px=CROP_PX, align="none"), str(tmp_path), "pil"))
+    job.prepare()
+    assert len(job.index) == len(job.plan) == PEOPLE * PHOTOS - 1
+    assert str(damaged) not in job.paths
+    assert f"1 photo left out, such as {damaged}: " in capsys.readouterr().err
+    assert np.asarray(next(row_function(ROWS["pil"])(job)).images).shape[0] == 128
+    for path in root.rglob("*.jpg"):
+        path.write_bytes(b"no photo")
+    with pytest.raises(BadData, match="Person_0/photo_0.jpg"):
+        job.prepare()
 
 
 def test_limit_decodes_the_same_images(spec: Spec) -> None:
