@@ -46,7 +46,7 @@ class Recipe:
         image_size: Side of the network's input in pixels.
         crop_px: Side of the stored crop in pixels.
         frame_px: The crop is `crop_px` of every `frame_px` of the frame's side.
-        points: Where the five landmarks belong in the crop, see `images.crop.CropSpec`.
+        points: Where the five landmarks belong in the crop, see `photos.crop.CropSpec`.
         starts_from: The bundle whose weights training starts from where none is named.
         centres: Whether the loss subtracts the mean of a batch's embeddings, because all faces lie
             close together: the cosine of two strangers is some .9.
