@@ -6,11 +6,11 @@ bundle at every threshold, so that every verdict can name them.
 
 Strangers who look alike pass more often than strangers at random, so both rates are there.
 Look-alikes are pairs of different people whose photos lie in the same cluster of embeddings, see
-`evaluation.error_rates`.
+`evaluation.lookalikes`.
 """
 
 from bisect import bisect_right
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -261,8 +261,3 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
         first, *others = msgspec.structs.replace(own, measured_on="").lines()
         people = "people" if own.people is None else counted(own.people, "person", "people")
         return [*self.errors.lines(), f"on your {people}: {first}", *others]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict; what is not known is left out."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain

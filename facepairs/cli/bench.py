@@ -52,7 +52,7 @@ def bench(
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import STORES, TRAINED, Settings, select_rows
     from facepairs.bench.run import run_bench
-    from facepairs.evaluation.serialize import write_json
+    from facepairs.support.results import write_json
 
     selected = select_rows(rows)
     if out:

@@ -82,5 +82,5 @@ def build(
         ("crops", "JPEG" if encoding == "jpeg" else "raw pixels"),
         ("size", f"{size / 1e6:,.1f} MB"),
     ]
-    values = {"out": out, "bytes": size, "manifest": manifest.to_json(), "schema": 1}
+    values = {"out": out, "bytes": size, "manifest": manifest.to_json()}
     print_result(json, values, rows)

@@ -36,22 +36,22 @@ def calibrate(
     from facepairs.evaluation.calibrate import calibrate as run
 
     result = run(bundle, data, out, families=families, skip_bad=skip_bad)
-    print_result(json, result.to_json(), _rows(result, out))
+    print_result(json, result, _rows(result))
 
 
-def _rows(result: "Recalibration", out: Path) -> list[tuple[str, str]]:
+def _rows(result: "Recalibration") -> list[tuple[str, str]]:
     pairs = f"{result.genuine_pairs:,} genuine and {result.impostor_pairs:,} impostor pairs"
     point, former = result.operating_point, result.former
-    rows = [("bundle", str(out)), ("measured on", f"{pairs} of {result.people:,} people")]
+    rows = [("bundle", result.out), ("measured on", f"{pairs} of {result.people:,} people")]
     if result.kept_former:
         rows.append(("kept as it was", KEPT))
     rows += [
         ("verify decides", f"{point.label}: score {point.threshold:.4f} and above"),
         ("errors", point.describe()),
-        ("probability", f"one half at score {result.model.profile.threshold:.4f}"),
+        ("probability", f"one half at score {result.threshold:.4f}"),
         ("calibration error", f"{percent(result.ece)} (ECE, on pairs it was not fitted to)"),
     ]
     if former and not result.kept_former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))
-    return [*rows, ("next", command_line("evaluate", out, "OTHER_PEOPLE"))]
+    return [*rows, ("next", command_line("evaluate", result.out, "OTHER_PEOPLE"))]

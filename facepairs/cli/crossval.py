@@ -41,15 +41,13 @@ def crossval(
     from facepairs.config import from_table, read_table
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
-    from facepairs.evaluation.serialize import to_plain
     from facepairs.training.view2.crossval import crossval as run
 
     given = {**read_table(config), **({"model": model} if model else {})}
     settings = from_table(given, str(config or ""))
     report = run(data, lists, out, settings, folds=fold or (), resume=resume)
     if json:
-        values = {**vars(report), "out": str(out), "summary": to_plain(report.summary)}
-        print_json({**values, "schema": 1})
+        print_json(report)
     elif report.summary:
         print(text_of([summaries_table("model", {report.model: report.summary})]))
     if report.interrupted:

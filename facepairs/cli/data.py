@@ -45,7 +45,7 @@ def check(data: Data, json: Json = False) -> None:
 
     report = check_dataset(data)
     if json:
-        print_json(report.to_json())
+        print_json(report)
     else:
         _print_report(report)
     raise typer.Exit(OK if report.ok else NEGATIVE)
@@ -102,9 +102,8 @@ def import_(
     from facepairs.data.importing import import_photos
 
     report = import_photos(source, out)
-    log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
-    values = {"out": str(out), **report.to_json()}
-    print_result(json, values, _import_rows(report, out))
+    log_first([f"left out: {part.name}: {part.reason}" for part in report.left_out])
+    print_result(json, report, _import_rows(report, out))
 
 
 def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]:
@@ -139,7 +138,7 @@ def synth(
 
     write_synthetic_faces(out, people, photos, seed, difficulty=difficulty, families=families)
     count = people * photos
-    values = {"out": str(out), "people": people, "photos": count, "schema": 1}
+    values = {"out": str(out), "people": people, "photos": count}
     drawn = f"{counted(count, 'photo')} of {counted(people, 'person', 'people')} in {out}"
     print_result(json, values, [("written", drawn)])
 
@@ -161,9 +160,9 @@ def fetch(
 
     if lists_only:
         fetch_lists(out)
-        print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
+        print_result(json, {"lists": str(out)}, [("lists", str(out))])
         return
     faces = fetch_lfw(out)
     log("LFW shows real people; its authors published it for face recognition research")
     values = {"images": str(faces), "lists": str(out)}
-    print_result(json, {**values, "schema": 1}, values.items())
+    print_result(json, values, values.items())

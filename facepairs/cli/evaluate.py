@@ -94,7 +94,7 @@ def evaluate(
     if report is not None:
         write_page(result, report, typed_command(), not no_images)
     if json:
-        print_json(result.to_json())
+        print_json(result.result)
     else:
         print(result)
     for path in (out, report):

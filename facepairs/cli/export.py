@@ -29,7 +29,7 @@ def export(
     """
     require_extra("train", "facepairs export")
     with console.waiting(f"writing {format} and comparing it with the bundle"):
-        from facepairs.evaluation.serialize import to_plain
+        from facepairs.support.results import to_plain
         from facepairs.training.export import export as run
 
         result = run(bundle, out, format)

@@ -16,5 +16,5 @@ def forget(json: Json = False) -> None:
 
     file = cache_file()
     deleted = PhotoCache(file).forget()
-    values = {"photo_cache": str(file), "deleted": deleted, "schema": 1}
+    values = {"photo_cache": str(file), "deleted": deleted}
     print_result(json, values, [("deleted" if deleted else "nothing at", str(file))])

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -34,7 +34,6 @@ app = App(
     epilog="Example: facepairs gallery identify known.gallery photo.jpg",
     no_args_is_help=True,
 )
-SCHEMA = 2
 NEW = """\b
 Examples:
   facepairs gallery add known.gallery photos/
@@ -121,18 +120,18 @@ def add(
             enrolment = known.add_folder(photos[0], forget_after, any_quality, unnamed)
         else:
             enrolment = known.add(name, photos, forget_after, any_quality)
-        _print_enrolment(known, enrolment, json)
+    _print_enrolment(enrolment, json)
 
 
-def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
+def _print_enrolment(enrolment: "Enrolment", json: bool) -> None:
     """Print the enrolled and refused photos, and exit with 1 if some were refused."""
     log_first([f"not enrolled: {photo.error}" for photo in enrolment.refused])
-    people, photos = len(gallery.people()), sum(person.photos for person in gallery.people())
+    people = counted(enrolment.people, "person", "people")
     rows = [
         ("enrolled", counted(enrolment.enrolled, "photo")),
         ("already there", f"{enrolment.known:,}"),
         ("not enrolled", f"{len(enrolment.refused):,}"),
-        ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
+        ("gallery", f"{people}, {counted(enrolment.photos, 'photo')}"),
     ]
     if enrolment.unnamed:
         left_out = counted(enrolment.unnamed, "person", "people")
@@ -140,8 +139,7 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
             ("left out", f"{left_out} without a name; rename their folders, or give --unnamed")
         )
     rows += [("renamed", f"{old}: {new}") for old, new in enrolment.renamed.items()]
-    values = {"gallery": gallery.place, "people": people, "photos": photos, "schema": SCHEMA}
-    print_result(json, {**enrolment.to_json(), **values}, rows)
+    print_result(json, enrolment, rows)
     raise typer.Exit(NEGATIVE if enrolment.refused else OK)
 
 
@@ -176,10 +174,12 @@ def identify(
     """
     with _open(gallery, bundle) as known:
         found = known.identify_faces(photo, max_fpir, threshold)
-        values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
+        place = known.place
     _warn_of_faces(photo, found)
     if json:
-        print_json({**_faces_json(found), **values})
+        from facepairs.gallery.identification import PhotoIdentification
+
+        print_json(PhotoIdentification(photo=photo, gallery=place, faces=found))
     elif len(found) == 1:
         _print_candidates(found[0])
     else:
@@ -197,17 +197,6 @@ def _warn_of_faces(path: str, found: "list[Identification]") -> None:
             for hint in one.face.hints
         ]
     )
-
-
-def _faces_json(found: "list[Identification]") -> dict[str, Any]:
-    """Return the list of faces, and the values that all of them share."""
-    shared: dict[str, Any] = {}
-    faces = []
-    for one in found:
-        shared = one.to_json()
-        of_face = {key: shared.pop(key) for key in ("known", "name", "candidates", "face")}
-        faces.append(of_face)
-    return {"faces": faces, **shared}
 
 
 def _print_candidates(found: "Identification") -> None:
@@ -258,7 +247,7 @@ def list_people(gallery: Place, json: Json = False) -> None:
 
         identity = vars(model) if model else None
         values = {"people": msgspec.to_builtins(people), "model": identity, "problems": problems}
-        print_json({**values, "gallery": known.place, "schema": SCHEMA})
+        print_json({**values, "gallery": known.place})
     else:
         cells = [
             [one.name, str(one.photos), str(one.added.date()),
@@ -283,7 +272,7 @@ def rename(
         renamed = known.rename(name, to)
     values = {"name": to, "former": name, "photos": renamed, "gallery": known.place}
     rows = [("renamed", f"{name}: {to}, {counted(renamed, 'photo')}")]
-    print_result(json, {**values, "schema": SCHEMA}, rows)
+    print_result(json, values, rows)
 
 
 @app.command(epilog="Example: facepairs gallery remove known.gallery Ann")
@@ -296,5 +285,5 @@ def remove(gallery: Place, name: Name, json: Json = False) -> None:
 
     with Gallery(gallery, write=True, passphrase=_ask(), create=False) as known:
         removed = known.remove(name)
-    values = {"name": name, "photos": removed, "gallery": known.place, "schema": SCHEMA}
+    values = {"name": name, "photos": removed, "gallery": known.place}
     print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])

@@ -19,7 +19,6 @@ Examples:
   facepairs group holidays/ --out people --gallery known.gallery
   facepairs group holidays/ --out people --precision 0.999 --labels labels.csv
 """
-SCHEMA = 2
 
 
 def group(
@@ -67,7 +66,7 @@ def group(
     known = read_labels(labels, find_photos(photos)[0]) if labels else {}
     groups = group_photos(photos, out, bundle, precision=precision, gallery=gallery, copy=copy)
     log_first(_unusable(groups))
-    values = {**groups.to_json(), "out": str(out), "model": bundle, "schema": SCHEMA}
+    values = {**groups.to_json(), "out": str(out), "model": bundle}
     rows = _rows(groups)
     if known:
         agreed = agreement(list(known.values()), [groups.of_photo[photo] for photo in known])

@@ -26,7 +26,7 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
 
     model = open_model(bundle)
     has_checksums = model.files.check_all()
-    point = operating_point(model.profile).to_json()
+    point = operating_point(model.profile)
     values = {**model.files.raw, **model.profile.summary(), "point": point}
     print_result(json, values, _rows(model, has_checksums))
 

@@ -18,11 +18,10 @@ from facepairs.cli.shared.options import (
     path,
     uses_beam,
 )
-from facepairs.cli.shared.output import NEGATIVE, OK, VERDICT_SCHEMA, log, print_result
+from facepairs.cli.shared.output import NEGATIVE, OK, log, print_result
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from facepairs.bundles.rates import OperatingPoint
     from facepairs.verification.score_list import PairsReport
 
 EXAMPLE = """\b
@@ -60,7 +59,7 @@ def score(
     Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
     --root may be a gs://, s3:// or hdfs:// place.
     """
-    from facepairs.bundles.error_profile import check_prior, describe_prior
+    from facepairs.bundles.error_profile import check_prior
     from facepairs.verification.provenance import check_scores_file
     from facepairs.verification.score_list import score_list
     from facepairs.verification.verifier import Verifier
@@ -77,9 +76,7 @@ def score(
         report = score_list(verifier, pairs, out, point, Path(root) if root else None, prior)
     for line in _report_warnings(report, pairs, out, bundle):
         log(line)
-    values = {**vars(report), "operating_point": point.to_json(), "prior": prior, "out": str(out)}
-    rows = _report_rows(report, point, describe_prior(prior))
-    print_result(json, {**values, "model": bundle, "schema": VERDICT_SCHEMA}, rows)
+    print_result(json, report, _report_rows(report))
     log(f"written: {out}, and the origin of the scores: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
@@ -106,10 +103,9 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
         )
 
 
-def _report_rows(
-    report: "PairsReport", point: "OperatingPoint", prior: str
-) -> list[tuple[str, str]]:
-    """Return the counts of a scored list of pairs; `prior` describes that of the probabilities."""
+def _report_rows(report: "PairsReport") -> list[tuple[str, str]]:
+    """Return the counts of a scored list of pairs."""
+    from facepairs.bundles.error_profile import describe_prior
     from facepairs.verification.verdict import error_rows, threshold_text
 
     rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]
@@ -119,7 +115,7 @@ def _report_rows(
         *rows,
         ("failed", f"{report.failed:,}"),
         ("several faces", f"{counted(report.several_faces, 'image')}: the most prominent was used"),
-        ("threshold", threshold_text(point)),
-        *error_rows(point),
-        ("probability", f"at {prior}"),
+        ("threshold", threshold_text(report.point)),
+        *error_rows(report.point),
+        ("probability", f"at {describe_prior(report.prior)}"),
     ]

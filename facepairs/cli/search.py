@@ -12,7 +12,6 @@ from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
     OK,
-    VERDICT_SCHEMA,
     log_first,
     print_result,
     print_rows,
@@ -53,16 +52,15 @@ def search(
     verifier = Verifier.load(bundle, threads=1)
     point = None if threshold is None else verifier.operating_point(threshold)
     ranking = rank_folder(verifier, Path(photo), folder, point)
-    warn_of_known(verifier, bundle, [folder / photo.path for photo in ranking.compared])
-    found = ranking.record
-    warn_of_face(Path(photo), len(found.faces or ()), found.hints, "crop the photo to choose")
-    log_first([f"unusable: {photo.error}" for photo in ranking.failed])
-    values = {"folder": str(folder), "model": bundle, "schema": VERDICT_SCHEMA}
-    print_result(json, {**ranking.to_json(), **values}, _ranking_rows(ranking))
+    warn_of_known(verifier, bundle, [folder / match.path for match in ranking.photos])
+    face = ranking.face
+    warn_of_face(Path(photo), face.faces or 0, face.hints, "crop the photo to choose")
+    log_first([f"unusable: {failure.error}" for failure in ranking.failed])
+    print_result(json, ranking, _ranking_rows(ranking))
     if not json:
         rows = [
             [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.path, one.describe_face()]
-            for one in ranking.compared[:MAX_SHOWN]
+            for one in ranking.photos[:MAX_SHOWN]
         ]
         print()
         print_rows([["rank", "score", "match", "photo", "face"], *rows])
@@ -73,7 +71,7 @@ def _ranking_rows(ranking: "Ranking") -> list[tuple[str, str]]:
     """Return the counts of photos and matches, and of matches to expect by chance."""
     from facepairs.verification.verdict import threshold_text
 
-    photos, faces = counted(len(ranking.compared), "photo"), counted(ranking.faces, "face")
+    photos, faces = counted(len(ranking.photos), "photo"), counted(ranking.faces, "face")
     rows = [("searched", f"{faces} in {photos}")]
     if ranking.matches is not None:
         rows.append(("matches", counted(ranking.matches, "photo")))

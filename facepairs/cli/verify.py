@@ -7,13 +7,7 @@ import typer
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Prior, Threshold
-from facepairs.cli.shared.output import (
-    VERDICT_CODES,
-    VERDICT_SCHEMA,
-    log,
-    print_result,
-    warn_of_known,
-)
+from facepairs.cli.shared.output import VERDICT_CODES, log, print_result, warn_of_known
 
 EXAMPLE = """\b
 Examples:
@@ -46,8 +40,8 @@ def verify(
 
     Finds and aligns the most prominent face of each photo, by size and position, and warns of
     photos that are hard to judge. The verdict includes the error rates at the threshold. In JSON,
-    `faces` has for left and right the face's box [left, top, side] in pixels, its landmarks, score
-    and rotation in degrees, the number of faces, and hints.
+    `left` and `right` have the face's box [left, top, side] in pixels, its landmarks, score and
+    rotation in degrees, the number of faces, and hints.
 
     Exit codes: 0 the same person, 1 different people or not confirmed, 2 an error such as no face,
     3 no verdict (a face of less than 24 pixels, or a model without a threshold).
@@ -63,10 +57,9 @@ def verify(
     verdict = verifier.verify(*photos, threshold, max_fmr, prior, (first, second))
     warn_of_known(verifier, bundle, photos)
     options = "--face 2", f"--face {first or 1} --face 2"
-    for photo, sample, option in zip(photos, (verdict.left, verdict.right), options, strict=True):
-        for hint in sample.hints if sample else ():
+    for photo, shown, option in zip(photos, (verdict.left, verdict.right), options, strict=True):
+        for hint in shown.hints if shown else ():
             advice = f"; for another face: {option}" if hint.kind == SEVERAL_FACES else ""
             log(f"warning: {photo}: {hint.text}{advice}")
-    values = {"left": left, "right": right, "model": bundle, "schema": VERDICT_SCHEMA}
-    print_result(json, {**verdict.to_json(), **values}, verdict_rows(verdict))
+    print_result(json, verdict, verdict_rows(verdict))
     raise typer.Exit(VERDICT_CODES[verdict.same])

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
-
-SCHEMA = 4
+from facepairs.support.results import Result
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -138,11 +136,11 @@ class Counts:
     sizes_px: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class DatasetReport:
+class DatasetReport(Result, frozen=True, kw_only=True):
     """The result of `check_dataset`.
 
     Attributes:
+        ok: Whether no finding is an error.
         root: The folder.
         fingerprint: The fingerprint of the index.
         counts: Counts of the folder.
@@ -150,17 +148,9 @@ class DatasetReport:
         bad_images: Numbers of the images that training cannot use.
     """
 
+    ok: bool
     root: str
     fingerprint: str
     counts: Counts
     findings: tuple[Finding, ...]
     bad_images: tuple[int, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no finding is an error."""
-        return all(finding.severity != "error" for finding in self.findings)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}

@@ -4,9 +4,10 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from facepairs.data.index import FaceIndex, find_file, name_problem, walk
 from facepairs.data.pairs import csv_rows
@@ -15,9 +16,9 @@ from facepairs.errors import BadData
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
+from facepairs.support.results import Result
 from facepairs.support.words import counted
 
-SCHEMA = 3
 PHASE = "importing photos"
 
 
@@ -29,7 +30,7 @@ class NewPhoto(NamedTuple):
     source: Path
 
 
-class LeftOut(NamedTuple):
+class LeftOut(msgspec.Struct, frozen=True):
     """A part of the source that was not imported, and the reason."""
 
     name: str
@@ -39,24 +40,20 @@ class LeftOut(NamedTuple):
 Rows = Iterator[NewPhoto | LeftOut]
 
 
-@dataclass(frozen=True)
-class ImportReport:
+class ImportReport(Result, frozen=True, kw_only=True):
     """The result of an import.
 
     Attributes:
         people: Number of people.
         images: Number of photos.
         left_out: Parts of the source that were not imported.
+        out: The folder that was written.
     """
 
     people: int
     images: int
     left_out: tuple[LeftOut, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict."""
-        left_out = [part._asdict() for part in self.left_out]
-        return {**asdict(self), "left_out": left_out, "schema": SCHEMA}
+    out: str
 
 
 def import_photos(source: Path, out: Path) -> ImportReport:
@@ -81,22 +78,22 @@ def import_photos(source: Path, out: Path) -> ImportReport:
     check_output_folder(out, inputs=source if source.is_dir() else None)
     with atomic_folder(out.resolve()) as folder:
         if source.is_dir():
-            return _write(_folder_rows(find_people(source) or source), folder)
+            return _write(_folder_rows(find_people(source) or source), folder, out)
         if source.suffix.lower() == ".csv":
-            return _write(_read_csv(source), folder)
+            return _write(_read_csv(source), folder, out)
         content = folder / ".content"
         content.mkdir()
         unpack(source, content)
         try:
-            report = _write(_folder_rows(find_people(content) or content), folder)
+            report = _write(_folder_rows(find_people(content) or content), folder, out)
         except BadData as error:
             raise BadData(str(error).replace(str(content), str(source))) from None
         shutil.rmtree(content)
         return report
 
 
-def _write(rows: Rows, folder: Path) -> ImportReport:
-    """Write photos into an empty folder, `folder/Person_Name/photo.jpg`."""
+def _write(rows: Rows, folder: Path, out: Path) -> ImportReport:
+    """Write photos into an empty folder, `folder/Person_Name/photo.jpg`, which becomes `out`."""
     people: Counter[str] = Counter()
     left_out: list[LeftOut] = []
     for row in rows:
@@ -114,7 +111,9 @@ def _write(rows: Rows, folder: Path) -> ImportReport:
     if not people:
         reasons = f": {left_out[0].name}: {left_out[0].reason}" if left_out else ""
         raise BadData(f"no photo to import{reasons}; choose another source")
-    return ImportReport(len(people), people.total(), tuple(left_out))
+    return ImportReport(
+        people=len(people), images=people.total(), left_out=tuple(left_out), out=str(out)
+    )
 
 
 def _free_name(path: Path) -> Path:

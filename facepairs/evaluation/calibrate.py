@@ -1,8 +1,7 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -23,30 +22,28 @@ from facepairs.evaluation.grouping import measure_grouping
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     FaceHeap,
-    ScoredPairs,
-    add_impostors_for,
+    PhotoScores,
     describe_unusable,
-    leave_out_copies,
     refuse_unusable,
     score_pairs,
 )
+from facepairs.evaluation.protocols import add_impostors_for, leave_out_copies
 from facepairs.evaluation.sources import describe_unknown_training
 from facepairs.photos.subject_faces import MOST_PROMINENT
 from facepairs.support import console
 from facepairs.support.extras import require_extra
+from facepairs.support.results import Result
 from facepairs.support.words import counted
 from facepairs.verification.verifier import Verifier, subject_faces
 
 PAIRS = 6_000
-SCHEMA = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recalibration:
+class Recalibration(Result, frozen=True, kw_only=True):
     """The model written, and what it was measured on.
 
     Attributes:
-        model: The model that was written.
+        out: The model that was written.
         people: Number of people in the pairs.
         genuine_pairs: Number of genuine pairs.
         impostor_pairs: Number of impostor pairs.
@@ -58,11 +55,12 @@ class Recalibration:
             its errors on these pairs; None without.
         operating_point: The one now, and its errors; with a former calibration that was kept, its
             `own_errors` are those on these pairs.
+        threshold: The balanced threshold, where the probability is one half.
         ece: Calibration error now on these pairs: of a new calibration cross-fitted, and None where
             they are too few.
     """
 
-    model: Model
+    out: str
     people: int
     genuine_pairs: int
     impostor_pairs: int
@@ -71,19 +69,13 @@ class Recalibration:
     kept_former: bool
     former: OperatingPoint | None
     operating_point: OperatingPoint
+    threshold: float | None
     ece: float | None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        figures = {name: value for name, value in vars(self).items() if name != "model"}
-        return {
-            "out": str(self.model.files.folder),
-            **figures,
-            "former": self.former.to_json() if self.former else None,
-            "operating_point": self.operating_point.to_json(),
-            "threshold": self.model.profile.threshold,
-            "schema": SCHEMA,
-        }
+    @property
+    def model(self) -> Model:
+        """Open the model that was written."""
+        return open_model(self.out)
 
 
 def calibrate(
@@ -144,30 +136,32 @@ def calibrate(
     refuse_unusable(scored.failures, skip_bad)
     if scored.failures:
         console.log(f"unusable photos left out: {describe_unusable(scored.failures)}")
-        _check_enough(index, scored.pairs)
+        _check_enough(index, chosen.where(chosen.show_none_of(scored.failures)))
     if faces.numbers:
         console.log(faces.describe())
-    scored = replace(scored, families=relatives)
-    return _calibrate(model, scored, out, len(scored.failures))
+    pairs = replace(scored.pairs, families=relatives)
+    return _calibrate(model, index, scored._replace(pairs=pairs), out)
 
 
-def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: int) -> Recalibration:
+def _calibrate(model: Model, index: FaceIndex, scored: PhotoScores, out: Path) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
-    people = counted(len(scored.names), "person", "people")
-    fitted = scored.calibrate(f"{people} of {scored.index.root.absolute().name}/")
+    pairs, people = scored.pairs, counted(len(scored.people), "person", "people")
+    fitted = scored.calibrate(f"{people} of {index.root.absolute().name}/")
     table, former = fitted.errors, model.profile
     assert table is not None
     assert fitted.calibration is not None
     kept, measured, ece = False, fitted, fitted.calibration.ece
     if former.calibration and former.errors:  # errors that were not measured are not kept
-        curve, genuine = former.calibration, scored.pairs.genuine
-        alike = None if scored.alike is None else scored.alike.pairs
-        kept = is_no_better(curve, genuine, scored.score, scored.relatives or scored.people, alike)
+        curve, genuine, score = former.calibration, pairs.genuine, pairs.score
+        alike = None if pairs.alike is None else pairs.alike.pairs
+        among = pairs.relatives or pairs.people
+        assert among
+        kept = is_no_better(curve, genuine, score, among, alike)
         if kept:
             if scored.heap and former.errors.grouping is None:  # a trained bundle has none
                 table = _with_grouping(table, scored.heap)
             measured = msgspec.structs.replace(former, own_errors=_new(table, former.errors))
-            probability = curve.probability(scored.score)
+            probability = curve.probability(score)
             ece = expected_calibration_error(genuine, probability, alike)
     if not kept and scored.heap:
         measured = msgspec.structs.replace(
@@ -180,16 +174,18 @@ def _calibrate(model: Model, scored: ScoredPairs, out: Path, photos_left_out: in
     before = _former_point(model, now.name)
     if before is not None and before.threshold is not None:
         before = msgspec.structs.replace(before, errors=table.at(before.threshold), own_errors=None)
+    write_calibrated(model, out, measured, [] if kept else scored.people)
     return Recalibration(
-        model=write_calibrated(model, out, measured, [] if kept else scored.names),
-        people=len(scored.names),
+        out=str(out),
+        people=len(scored.people),
         genuine_pairs=table.genuine_pairs,
         impostor_pairs=table.impostor_pairs,
-        people_left_out=int(model.origin.identities.trained_with(list(scored.index.people)).sum()),
-        photos_left_out=photos_left_out,
+        people_left_out=int(model.origin.identities.trained_with(list(index.people)).sum()),
+        photos_left_out=len(scored.failures),
         kept_former=kept,
         former=before,
         operating_point=now,
+        threshold=measured.threshold,
         ece=ece,
     )
 

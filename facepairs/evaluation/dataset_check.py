@@ -74,12 +74,14 @@ def check_dataset(root: Path) -> DatasetReport:
     findings += _face_findings(index, records, faces)
     findings += _likeness(index, verifier, embeddings)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
+    content = np.array([record.content for record in records])
     return DatasetReport(
-        str(index.root),
-        replace(index, content=np.array([record.content for record in records])).fingerprint,
-        _count(index, records),
-        tuple(findings),
-        tuple(problems),
+        ok=all(finding.severity != "error" for finding in findings),
+        root=str(index.root),
+        fingerprint=replace(index, content=content).fingerprint,
+        counts=_count(index, records),
+        findings=tuple(findings),
+        bad_images=tuple(problems),
     )
 
 

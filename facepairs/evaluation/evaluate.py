@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from facepairs.bundles.model import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
@@ -17,11 +17,11 @@ from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
-from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import ScoreSource, find_sources, known_in_selection
-from facepairs.evaluation.summary import SCHEMA, Summary
+from facepairs.evaluation.sources import find_sources, kind_of, known_in_selection
+from facepairs.evaluation.summary import About, Summary
 from facepairs.photos.subject_faces import MOST_PROMINENT
 from facepairs.support.extras import require_extra
+from facepairs.support.results import Result
 from facepairs.support.words import counted
 from facepairs.verification.verifier import Verifier, subject_faces
 
@@ -29,6 +29,20 @@ if TYPE_CHECKING:
     from facepairs.evaluation.report.figures import Figure
 
 Place = str | Path
+
+
+class EvaluationResult(Result, frozen=True, kw_only=True):
+    """The figures of an evaluation.
+
+    Attributes:
+        models: The figures of each verifier, or of each file of scores.
+        comparison: None for one verifier.
+        warnings: Limits of the figures, one line each.
+    """
+
+    models: list[Summary]
+    comparison: Comparison | None
+    warnings: list[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,8 +69,8 @@ class Evaluation:
         return self.measurements[0].summary
 
     def __repr__(self) -> str:
-        names = ", ".join(measurement.name for measurement in self.measurements)
-        return f"Evaluation of {names} on {counted(len(self.measurements[0].scores), 'pair')}"
+        names = ", ".join(measurement.summary.about.name for measurement in self.measurements)
+        return f"Evaluation of {names} on {counted(len(self.measurements[0].pairs), 'pair')}"
 
     def __str__(self) -> str:
         return text_of(self.tables(brief=True))
@@ -84,16 +98,14 @@ class Evaluation:
 
         return {figure.key: figure for figure in evaluation_figures(self.measurements)}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary of one verifier, or those of all with their comparison."""
-        first: dict[str, Any] = to_plain(self.summary)
-        if self.comparison is None:
-            return first
-        models = [
-            {"name": one.name, "source": one.source, **to_plain(one.summary)}
-            for one in self.measurements
-        ]
-        return {"schema": SCHEMA, "models": models, "comparison": to_plain(self.comparison)}
+    @property
+    def result(self) -> EvaluationResult:
+        """All figures, as `--json` prints them."""
+        return EvaluationResult(
+            models=[one.summary for one in self.measurements],
+            comparison=self.comparison,
+            warnings=list(self.warnings),
+        )
 
 
 def evaluate(
@@ -142,7 +154,7 @@ def evaluate(
     require_extra("measure", "facepairs.evaluate")
     words = [str(one) for one in ([sources] if isinstance(sources, Place) else sources)]
     words += [] if data is None else [str(data)]
-    score_sources, folder = find_sources(words)
+    named, folder = find_sources(words)
     for_models = {
         "protocol": protocol,
         "lists": lists,
@@ -151,18 +163,18 @@ def evaluate(
         "identification": identification,
         "skip_bad": skip_bad,
     }
-    verifiers = [source for source in score_sources if source.kind == "model"]
+    kinds = {path: kind_of(path) for path, _ in named}
+    verifiers = [path for path, kind in kinds.items() if kind not in ("scores", "view2")]
     given = [name for name, value in for_models.items() if value]
     if given and not verifiers:
         raise BadConfig("a scores file already has its pairs; give a verifier and photos", *given)
     alone = [name for name in ("out", "identification") if for_models[name]]
-    if alone and len(verifiers) > 1:
+    if alone and sum(path in verifiers for path, _ in named) > 1:
         raise BadConfig("works for one verifier at a time; give one", *alone)
     people_groups = read_groups(Path(groups)) if groups else None
     relatives = read_families(Path(families)) if families else None
-    models = {source: open_model(source.path) for source in verifiers}
-    selection = None
-    measured: dict[ScoreSource, Measurement] = {}
+    models = {path: open_model(path) for path in verifiers}  # what is wrong with one is said here
+    selection, measured = None, dict[str, Measurement]()
     if models and folder is not None:
         lists_path, pairs_path = (
             None if place is None else Path(place) for place in (lists, pairs)
@@ -170,19 +182,19 @@ def evaluate(
         selection = choose_pairs(
             list(models.values()), folder, protocol, lists_path, pairs_path, skip_bad
         )
-        for named in (people_groups, relatives):
-            if named is not None:
-                named.check_names(selection.index.people)
+        for people in (people_groups, relatives):
+            if people is not None:
+                people.check_names(selection.index.people)
         measured = _measure_models(
-            models, selection, people_groups, relatives, identification, skip_bad
+            models, dict(named), selection, people_groups, relatives, identification, skip_bad
         )
     if scores_out is not None:
         (one,) = measured.values()
-        write_scores(Path(scores_out), one.scores, one.provenance)
-    for source in score_sources:
-        if source not in models:
-            measured[source] = measure_scores(source, people_groups, relatives)
-    measurements = tuple(measured[source] for source in score_sources)
+        write_scores(Path(scores_out), one.pairs)
+    for path, name in named:
+        if path not in models:
+            measured[path] = measure_scores(Path(path), name, people_groups, relatives)
+    measurements = tuple(measured[path] for path, _ in named)
     comparison = _compare(measurements) if len(measurements) > 1 else None
     warnings = [line for one in measurements for line in one.warnings]
     lines = list(dict.fromkeys(warnings))  # several may share a warning
@@ -190,29 +202,30 @@ def evaluate(
 
 
 def _measure_models(
-    models: Mapping[ScoreSource, Model],
+    models: Mapping[str, Model],
+    names: Mapping[str, str],
     chosen: PairSelection,
     groups: PeopleGroups | None,
     families: PeopleGroups | None,
     identification: bool,
     skip_bad: bool,
-) -> dict[ScoreSource, Measurement]:
-    """Measure models on the pairs whose photos all of them can use.
+) -> dict[str, Measurement]:
+    """Measure models, by their paths, on the pairs whose photos all of them can use.
 
     Raises:
         BadData: A model knows people of a protocol's pairs; this is found before photos are read.
         BadImage: A photo cannot be used, and `skip_bad` is false.
     """
     index, pairs = chosen.index, chosen.pairs
-    known = {one: known_in_selection(model, one.path, chosen) for one, model in models.items()}
+    known = {path: known_in_selection(model, path, chosen) for path, model in models.items()}
     faces = MOST_PROMINENT
     if chosen.protocol == "heldout" and any(model.aligned for model in models.values()):
         images = range(len(index)) if identification else pairs.images().tolist()
         faces = subject_faces(index, images)
-    used = {source: faces if model.aligned else MOST_PROMINENT for source, model in models.items()}
+    used = {path: faces if model.aligned else MOST_PROMINENT for path, model in models.items()}
     scored = {
-        source: score_pairs(Verifier(model), index, pairs, used[source])
-        for source, model in models.items()
+        path: score_pairs(Verifier(model), index, pairs, used[path])
+        for path, model in models.items()
     }
     failures = {image: error for one in scored.values() for image, error in one.failures.items()}
     refuse_unusable(failures, skip_bad)
@@ -223,42 +236,51 @@ def _measure_models(
     if failures:
         pairs_shown, why = counted(pairs_left_out, "pair"), describe_unusable(failures)
         left_out.append(f"left out: {pairs_shown} of unusable photos: {why}")
-    measured = {}
-    for source, model in models.items():
-        known_pairs, warnings = known[source]
-        identified = None
-        if identification:
-            identified = measure_identification(model, index, used[source], skip_bad)
-        one = measure_model(
-            source,
-            model,
-            chosen,
-            replace(scored[source].without_photos(failures).table(), families=families),
-            groups,
+    unusable, measured = {index.name(image) for image in failures}, {}
+    for path, model in models.items():
+        known_pairs, warnings = known[path]
+        about = About(
+            name=names[path],
+            source=path,
+            pairs=chosen.source,
+            scored_by=model.place,
+            alignment=model.alignment,
             pairs_with_known_people=known_pairs,
+            people_left_out=chosen.people_left_out,
             photos_left_out=len(failures),
             pairs_left_out=pairs_left_out,
-            other_faces=len(used[source].numbers),
-            identification=identified,
+            other_faces=len(used[path].numbers),
         )
-        by_name = {index.name(image): face for image, face in used[source].numbers.items()}
-        measured[source] = replace(
-            one, warnings=[*warnings, *left_out, *one.warnings], faces=by_name
+        identified = None
+        if identification:
+            identified = measure_identification(model, index, used[path], skip_bad)
+        measured[path] = measure_model(
+            model,
+            replace(scored[path].pairs.without_photos(unusable), families=families),
+            about,
+            protocol=chosen.protocol,
+            groups=groups,
+            identification=identified,
+            faces={index.name(image): face for image, face in used[path].numbers.items()},
+            warnings=[*warnings, *left_out],
         )
     return measured
 
 
 def _compare(measurements: Sequence[Measurement]) -> Comparison:
     """Compare verifiers on the first one's pairs, in its order."""
-    first = measurements[0].scores
+    first = measurements[0].pairs
     orders = [
-        match_pairs(first, one.scores, (measurements[0].source, one.source)) for one in measurements
+        match_pairs(
+            first, one.pairs, (measurements[0].summary.about.source, one.summary.about.source)
+        )
+        for one in measurements
     ]
     ordered = list(zip(measurements, orders, strict=True))
     return compare(
-        [one.name for one in measurements],
+        [one.summary.about.name for one in measurements],
         first.genuine,
-        [one.scores.score[order] for one, order in ordered],
+        [one.pairs.score[order] for one, order in ordered],
         [one.decided.accepted[order] for one, order in ordered],
         FARS,
         first.people,

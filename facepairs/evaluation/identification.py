@@ -11,9 +11,9 @@ References:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -47,8 +47,7 @@ GALLERY: Final = "gallery"
 STEPS = 128  # thresholds at which the slope of DIR over FPIR is looked for
 
 
-@dataclass(frozen=True, kw_only=True)
-class IdentificationPoint:
+class IdentificationPoint(msgspec.Struct, frozen=True, kw_only=True):
     """The errors at one threshold; intervals of 95 % know that photos of a person recur.
 
     Attributes:
@@ -71,8 +70,7 @@ class IdentificationPoint:
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class IdentificationFigures:
+class IdentificationFigures(msgspec.Struct, frozen=True, kw_only=True):
     """How well people are identified; photos that were asked for are probes.
 
     Attributes:
@@ -265,7 +263,7 @@ def _measure(point: IdentificationPoint, known: Probes, strangers: Probes) -> Id
         spreads = [_spread(found, -slope * influence) for slope in slopes]
         ends = [rate_interval(rate.value, spread, 1 / len(found)) for spread in spreads]
         rate = Rate(rate.value, (ends[0][0], ends[1][1]))
-    return replace(point, fpir=_fpir(taken, point.threshold, strangers), dir=rate)
+    return msgspec.structs.replace(point, fpir=_fpir(taken, point.threshold, strangers), dir=rate)
 
 
 def _fpir(taken: Floats, threshold: float, strangers: Probes) -> Rate:

@@ -4,40 +4,36 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 
-from facepairs.bundles.error_profile import Calibration, operating_point
+from facepairs.bundles.error_profile import Calibration, ErrorProfile, operating_point
 from facepairs.bundles.model import Model
-from facepairs.bundles.rates import BALANCED, GIVEN, OperatingPoint
+from facepairs.bundles.rates import BALANCED, Errors, OperatingPoint
 from facepairs.data.groups import PeopleGroups
+from facepairs.data.pairs import person_name
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.decisions import (
-    Decisions,
-    ThresholdFrom,
-    decide,
-    decide_at,
-)
-from facepairs.evaluation.error_rates import group_errors
+from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide, decide_at
 from facepairs.evaluation.fitting import cross_fitted_probability
+from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.estimates import CHANCE
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.protocols import PairSelection
-from facepairs.evaluation.scores import ScoreTable, read_scores
+from facepairs.evaluation.scores import ScoredPairs, read_scores
 from facepairs.evaluation.sources import (
     RESULT,
     SCORES,
     CrossvalResult,
-    ScoreSource,
     known_in_file,
     read_result,
+    short_name,
 )
-from facepairs.evaluation.summary import Summary, summarise
+from facepairs.evaluation.summary import About, Summary, errors_by_group, summarise
 from facepairs.support.words import counted
-from facepairs.verification.provenance import Provenance, provenance_of
+from facepairs.verification.provenance import provenance_of
+
+Curves = Mapping[int, Calibration]
+"""The calibration of each fold; empty where a verifier has none."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,9 +41,7 @@ class Measurement:
     """Scored pairs of one verifier, their decisions and figures.
 
     Attributes:
-        name: Short name, for tables.
-        source: Path of the verifier or of the scores.
-        scores: The N pairs.
+        pairs: The N pairs, and what made their scores.
         summary: The figures.
         decided: The decisions of the accuracy.
         by_default: Those of `verify`.
@@ -56,28 +50,25 @@ class Measurement:
             parts; otherwise they are the verifier's own.
         lookalike: bool[N], strangers that make up half of those whose probability is judged; None
             for strangers at random.
-        provenance: What made the scores; None for scores of unknown origin.
         warnings: What limits the figures, one line each.
         faces: Which face of a photo was compared where it is not the most prominent one, by the
             photo's name: its number from 1.
     """
 
-    name: str
-    source: str
-    scores: ScoreTable
+    pairs: ScoredPairs
     summary: Summary
     decided: Decisions
     by_default: Decisions
     probability: Floats | None
     refitted: bool
-    lookalike: Bools | None = None
-    provenance: Provenance | None = None
-    warnings: Sequence[str] = ()
+    lookalike: Bools | None
+    warnings: Sequence[str]
     faces: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure_scores(
-    source: ScoreSource,
+    path: Path,
+    name: str = "",
     groups: PeopleGroups | None = None,
     families: PeopleGroups | None = None,
 ) -> Measurement:
@@ -89,7 +80,8 @@ def measure_scores(
     figures are computed again from the scores.
 
     Args:
-        source: The file, or the folder.
+        path: The file, or the folder.
+        name: A short name, for tables; "" for the end of the path.
         groups: Groups of people, to measure the errors within them.
         families: Families of people, for intervals that know who is related.
 
@@ -98,178 +90,170 @@ def measure_scores(
             people of their model.
         NotEnough: A class is missing or too rare.
     """
-    folder = Path(source.path) if source.kind == "view2" else None
-    path = folder / SCORES if folder else Path(source.path)
-    scores = replace(read_scores(path), families=families)
-    if scores.people is not None:
+    is_method = path.is_dir()
+    file = path / SCORES if is_method else path
+    pairs = replace(read_scores(file), families=families)
+    if pairs.people is not None:
         if groups is not None:
-            groups.check_groups(scores.people_names)
+            groups.check_groups(pairs.people_names)
         if families is not None:
-            families.check_some(scores.people_names)
-    origin = scores.origin
-    known, warnings = known_in_file(scores, path)
-    if scores.unscored:
-        pairs = counted(scores.unscored, "pair")
-        warnings.append(f"{path}: left out: {pairs} without a score or a label")
-    if folder:
-        result = read_result(folder / RESULT)
-        decisions = [_decide_by_fold(scores, result, folder)]
-        curves = {fold.fold: fold.calibration for fold in result.folds}
-        done, total = len(set(scores.fold.tolist())), result.folds_in_all
+            families.check_some(pairs.people_names)
+    origin = pairs.origin
+    known, warnings = known_in_file(pairs, file)
+    if pairs.unscored:
+        left_out = counted(pairs.unscored, "pair")
+        warnings.append(f"{file}: left out: {left_out} without a score or a label")
+    point = origin.operating_point if origin and not is_method else None
+    if is_method:
+        result = read_result(path / RESULT)
+        decisions, curves = _decide_by_fold(pairs, result, path)
+        done, total = len(set(pairs.fold.tolist())), result.folds_in_all
         if total not in (None, done):
-            warnings.append(f"{folder}: {done} of {total} folds are done; View 2 needs all")
+            warnings.append(f"{path}: {done} of {total} folds are done; View 2 needs all")
     else:
-        points = []
-        if origin and origin.threshold is not None and origin.operating_point != BALANCED:
-            name = origin.operating_point or GIVEN
-            points = [OperatingPoint(origin.threshold, name, origin.max_fmr, origin.among)]
-        decisions, curves = _decide(scores, origin, points), _curves(scores, origin)
-    measured = _measure(
-        source, scores, origin, decisions, curves, groups, pairs_with_known_people=known
+        points = [point] if point and point.name != BALANCED else []
+        decisions, curves = _decide(pairs, origin.calibration if origin else None, points)
+    about = About(
+        name=name or short_name(path),
+        source=str(path),
+        pairs=origin.pairs if origin else path.name,
+        scored_by=origin.model if origin else None,
+        alignment=origin.alignment if origin else None,
+        pairs_with_known_people=known,
     )
-    return replace(measured, warnings=[*warnings, *measured.warnings])
+    return _measure(pairs, decisions, point, curves, about, groups, warnings)
 
 
 def measure_model(
-    source: ScoreSource,
     model: Model,
-    selection: PairSelection,
-    scores: ScoreTable,
+    pairs: ScoredPairs,
+    about: About,
+    *,
+    protocol: str,
     groups: PeopleGroups | None = None,
-    **about: Any,
+    identification: IdentificationFigures | None = None,
+    faces: Mapping[str, int],
+    warnings: Sequence[str],
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave to pairs of photos.
 
     Args:
-        source: Name and path of the model.
         model: Its threshold and calibration are used where it has them, but not on View 2;
             otherwise parts of the pairs set them for the others.
-        selection: The pairs.
-        scores: Their scores.
+        pairs: The pairs and their scores.
+        about: What is measured, and on what.
+        protocol: The protocol of the pairs, "" for none.
         groups: Groups of people, to measure the errors within them.
-        **about: What else the summary says.
+        identification: How well people are identified.
+        faces: As `Measurement` has them.
+        warnings: What limits the figures.
 
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    protocol, point = selection.protocol or None, operating_point(model.profile)
-    origin = provenance_of(model, selection.source, point, protocol=protocol)
-    points = [one for one in model.profile.thresholds if one.threshold is not None]
+    own = ErrorProfile() if protocol == "view2" else model.profile  # View 2's folds decide there
+    point = None if protocol == "view2" else operating_point(own)
+    points = [one for one in own.thresholds if one.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
-    if protocol == "view2":  # nothing of its own decides there
-        own = ("operating_point", "threshold", "max_fmr", "balanced_threshold", "calibration")
-        origin, points = msgspec.structs.replace(origin, **dict.fromkeys(own)), []
-    return _measure(
-        source,
-        scores,
-        origin,
-        _decide(scores, origin, points),
-        _curves(scores, origin),
-        groups,
-        people_left_out=selection.people_left_out,
-        **about,
-    )
+    origin = provenance_of(model, about.pairs, point, protocol=protocol or None)
+    pairs = replace(pairs, origin=origin)
+    decisions, curves = _decide(pairs, own.calibration, points)
+    return _measure(pairs, decisions, point, curves, about, groups, warnings, identification, faces)
 
 
-def _decide_by_fold(scores: ScoreTable, result: CrossvalResult, folder: Path) -> Decisions:
-    """Return the decisions at the thresholds of the folds' own networks."""
-    thresholds = {fold.fold: fold.threshold for fold in result.folds}
-    folds = scores.fold.astype(np.int64)
-    if missing := sorted(set(folds.tolist()) - set(thresholds)):
+def _decide_by_fold(
+    pairs: ScoredPairs, result: CrossvalResult, folder: Path
+) -> tuple[list[Decisions], Curves]:
+    """Decide pairs at the balanced thresholds of the folds' own networks."""
+    curves = {fold.fold: fold.calibration for fold in result.folds}
+    folds = pairs.fold.astype(np.int64)
+    if missing := sorted(set(folds.tolist()) - set(curves)):
         raise BadData(f"{folder}: fold {missing[0]} has no threshold; run crossval again")
-    by_pair = np.array([thresholds[number] for number in folds.tolist()])
+    by_pair = np.array([curves[number].threshold for number in folds.tolist()])
     point = OperatingPoint(None, BALANCED)
-    return decide_at(scores.score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)
+    return [decide_at(pairs.score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)], curves
 
 
 def _decide(
-    scores: ScoreTable, origin: Provenance | None, points: Sequence[OperatingPoint]
-) -> list[Decisions]:
-    """Return the decisions at the balanced threshold of a model, if any, then at its points."""
-    balanced = origin.balanced_threshold if origin else None
-    first = decide(scores.genuine, scores.score, balanced, scores.fold)
-    return [first, *(decide_at(scores.score, point) for point in points)]
-
-
-def _curves(scores: ScoreTable, origin: Provenance | None) -> dict[int, Calibration]:
-    """Return the calibration of a model for every fold; none where it has none."""
-    if origin is None or origin.calibration is None:
-        return {}
-    return dict.fromkeys(np.unique(scores.fold).tolist(), origin.calibration)
+    pairs: ScoredPairs, curve: Calibration | None, points: Sequence[OperatingPoint]
+) -> tuple[list[Decisions], Curves]:
+    """Decide pairs at the balanced threshold of a model, if any, then at its points."""
+    balanced = None if curve is None else curve.threshold
+    first = decide(pairs.genuine, pairs.score, balanced, pairs.fold)
+    folds = np.unique(pairs.fold).tolist()
+    curves = {} if curve is None else dict.fromkeys(folds, curve)
+    return [first, *(decide_at(pairs.score, point) for point in points)], curves
 
 
 def _measure(
-    source: ScoreSource,
-    scores: ScoreTable,
-    origin: Provenance | None,
+    pairs: ScoredPairs,
     decisions: Sequence[Decisions],
-    curves: Mapping[int, Calibration],
+    verify_point: OperatingPoint | None,
+    curves: Curves,
+    about: About,
     groups: PeopleGroups | None,
-    **about: Any,
+    warnings: Sequence[str],
+    identification: IdentificationFigures | None = None,
+    faces: Mapping[str, int] | None = None,
 ) -> Measurement:
-    """Compute the figures of decided pairs.
-
-    Args:
-        source: Of the scores.
-        scores: The pairs.
-        origin: What made the scores, if that is known.
-        decisions: How they are decided, and at the verifier's other operating points.
-        curves: The calibration of each fold; without any, one is fitted here.
-        groups: The user's groups.
-        **about: What else the summary says.
-    """
-    genuine, score = scores.genuine, scores.score
-    probability, ece = None, None
-    if curves:
-        probability = np.empty(len(scores))
-        for number, curve in curves.items():
-            members = scores.fold == number
-            probability[members] = curve.probability(score[members])
+    """Compute the figures of decided pairs; the first decisions are those of the accuracy."""
+    genuine, score = pairs.genuine, pairs.score
+    name = verify_point.name if verify_point and verify_point.threshold is not None else None
+    default = next((one for one in decisions if one.point.name == name), decisions[0])
     # A probability is judged on such strangers as its curves were fitted to.
     judged_alike = all(curve.lookalikes for curve in curves.values())
-    alike = scores.alike.pairs if scores.alike and judged_alike else None
-    if probability is not None:
+    alike = pairs.alike.pairs if pairs.alike and judged_alike else None
+    probability = ece = None
+    if curves:
+        probability = np.empty(len(pairs))
+        for number, curve in curves.items():
+            members = pairs.fold == number
+            probability[members] = curve.probability(score[members])
         ece = expected_calibration_error(genuine, probability, alike)
-    decided, verify_point = decisions[0], origin.operating_point if origin else None
     summary = summarise(
         genuine,
         score,
         decisions,
-        scores.alike,
-        scores.people,
-        scores.relatives,
+        pairs.alike,
+        pairs.people,
+        pairs.relatives,
         ece=ece,
-        verify_point=verify_point,
+        verify_point=name,
+        about=about,
+        groups=_group_errors(groups, pairs, default.accepted) if groups else None,
+        identification=identification,
     )
-    if probability is None:
+    if not curves:
         with suppress(NotEnough):
-            probability = cross_fitted_probability(genuine, score, scores.fold, alike)
-    default = next((one for one in decisions if one.point.name == verify_point), decided)
-    summary = replace(
-        summary,
-        pairs=origin.pairs if origin else Path(source.path).name,
-        scored_by=origin.model if origin else None,
-        alignment=origin.alignment if origin else None,
-        groups=group_errors(groups, scores, default.accepted) if groups else {},
-        **about,
-    )
-    warnings = []
+            probability = cross_fitted_probability(genuine, score, pairs.fold, alike)
     if summary.auc.interval[1] < CHANCE:
-        warnings.append(
-            f"{source.path}: genuine pairs score lower than strangers (AUC "
+        advice = (
+            f"{about.source}: genuine pairs score lower than strangers (AUC "
             f"{summary.auc.value:.3g}), as distances do; higher must mean more alike: give 1 - "
             "distance, or the distance times -1"
         )
+        warnings = [*warnings, advice]
     return Measurement(
-        name=source.name,
-        source=source.path,
-        warnings=warnings,
-        scores=scores,
+        pairs=pairs,
         summary=summary,
-        decided=decided,
+        decided=decisions[0],
         by_default=default,
         probability=probability,
         refitted=not curves,
         lookalike=alike,
-        provenance=origin,
+        warnings=warnings,
+        faces=faces or {},
     )
+
+
+def _group_errors(groups: PeopleGroups, pairs: ScoredPairs, accepted: Bools) -> dict[str, Errors]:
+    """Return the errors within each group whose people both are in, the worst first."""
+    if pairs.people is None:
+        raise BadData(
+            f"{groups.path}: the people of the pairs are unknown; groups need photos named "
+            "Person_Name/photo.jpg",
+            "groups",
+        )
+    left, right = ([person_name(name) for name in side] for side in pairs.sides)
+    within = groups.pairs_within(left, right)
+    return errors_by_group(within, pairs.genuine, accepted, pairs.people, pairs.relatives)

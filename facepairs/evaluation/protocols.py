@@ -1,5 +1,6 @@
-"""Which pairs verifiers are measured on."""
+"""Which pairs verifiers are measured and calibrated on."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,16 @@ from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_present_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
-from facepairs.data.sampler import distinct_pairs
+from facepairs.data.sampler import distinct_impostors, distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors_for, leave_out_copies
+from facepairs.photos.photo import read_image_file
+from facepairs.support import console
+from facepairs.support.words import counted
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
+IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .001
+MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
 
@@ -121,3 +126,73 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
             "protocol",
         )
     return protocol
+
+
+def add_impostors_for(
+    models: Sequence[Model], index: FaceIndex, pairs: PairList, count: int | None = None
+) -> PairList:
+    """Add impostor pairs as `add_impostors` does, unless a network has to score each of them."""
+    if all(model.network.embeds for model in models):
+        return add_impostors(index, pairs, count=count)
+    return pairs
+
+
+def add_impostors(
+    index: FaceIndex, pairs: PairList, seed: int = 0, count: int | None = None
+) -> PairList:
+    """Return the genuine pairs of `pairs` and many impostor pairs of the photos in it.
+
+    With an embedding network they cost next to nothing, and rare errors need many of them.
+
+    Args:
+        index: The photos.
+        pairs: Pairs of at least two people.
+        seed: From 0 to 2**63 - 1.
+        count: How many, or fewer where fewer exist; None for one of every two people, but from
+            30,000 to 300,000.
+    """
+    images = pairs.images()  # in the order of people, as the index has them
+    first = np.append(np.unique(index.person_of[images], return_index=True)[1], len(images)).astype(
+        np.int64
+    )
+    people = len(first) - 1
+    if count is None:
+        count = min(max(IMPOSTORS, people * (people - 1) // 2), MOST_IMPOSTORS)
+    drawn = distinct_impostors(first, np.arange(people), count, seed)
+    genuine = pairs.where(pairs.genuine)
+    return PairList.of(
+        np.concatenate([genuine.left, images[drawn.left]]),
+        np.concatenate([genuine.right, images[drawn.right]]),
+        np.repeat([True, False], [len(genuine), len(drawn)]),
+    )
+
+
+def leave_out_copies(index: FaceIndex, pairs: PairList) -> PairList:
+    """Return the pairs without those of a file and its copy, of which a message tells.
+
+    They are no two photos of one person, and no strangers either.
+    """
+    left, right = pairs.left, pairs.right
+    copies = index.sizes[left] == index.sizes[right]
+    images = np.unique(np.concatenate([left[copies], right[copies]])).tolist()
+    content = {image: _content(index, image) for image in images}
+    copies[copies] = [
+        content[one] == content[other]
+        for one, other in zip(left[copies].tolist(), right[copies].tolist(), strict=True)
+    ]
+    if copies.any():
+        first = int(np.flatnonzero(copies)[0])
+        names = [index.name(int(side[first])) for side in (pairs.left, pairs.right)]
+        console.log(
+            f"warning: left out: {counted(int(copies.sum()), 'pair')} of identical files, such as "
+            f"{' and '.join(names)}"
+        )
+    return pairs.where(~copies)
+
+
+def _content(index: FaceIndex, image: int) -> str:
+    """Return a key that copies of a photo share: the SHA-256 of its file."""
+    try:
+        return hashlib.sha256(read_image_file(index.path(image))).hexdigest()
+    except OSError:  # whoever reads the photos says what is wrong
+        return index.name(image)

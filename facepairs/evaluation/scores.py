@@ -10,12 +10,13 @@ NAME.json with their SHA-256; files without it are not checked.
 """
 
 import csv
+import itertools
 import math
 import sys
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -42,7 +43,7 @@ MAX_ROUNDS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreTable:
+class ScoredPairs:
     """Scored pairs, one entry for each pair in every column.
 
     Attributes:
@@ -53,7 +54,7 @@ class ScoreTable:
         alike: Strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
-        origin: The origin of the scores of a file; None if unknown.
+        origin: What made the scores; None if unknown.
         families: The people's families, for intervals; None if all are unrelated.
     """
 
@@ -88,10 +89,12 @@ class ScoreTable:
         None where photos are not named with folders, or where folders contradict `genuine`, so
         that they cannot be people.
         """
-        sides = [[person_of(name) for name in side] for side in self.sides]
-        names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
-        left, right = numbers.reshape(2, -1).astype(np.int64)
-        if not len(names) or not names[0] or ((left == right) != self.genuine).any():
+        person = {name: person_of(name) for name in {*self.left, *self.right}}
+        number = {name: place for place, name in enumerate(sorted(set(person.values())))}
+        left, right = (
+            np.array([number[person[name]] for name in side], np.int64) for side in self.sides
+        )
+        if not number or "" in number or ((left == right) != self.genuine).any():
             return None
         return left, right
 
@@ -99,6 +102,23 @@ class ScoreTable:
     def people_names(self) -> list[str]:
         """The names of the people in the pairs, sorted, by the folders of the photos."""
         return sorted({person_name(name) for side in self.sides for name in side} - {""})
+
+    def without_photos(self, names: Collection[str]) -> "ScoredPairs":
+        """Return them without the pairs that show some photos."""
+        if not names:
+            return self
+        shown = [one in names or other in names for one, other in zip(*self.sides, strict=True)]
+        keep = ~np.array(shown, np.bool_)
+        left, right = ([*itertools.compress(side, keep)] for side in self.sides)
+        return replace(
+            self,
+            left=left,
+            right=right,
+            genuine=self.genuine[keep],
+            fold=self.fold[keep],
+            score=self.score[keep],
+            alike=self.alike and self.alike.where(keep),
+        )
 
     @cached_property
     def relatives(self) -> PairPeople | None:
@@ -119,13 +139,12 @@ class ScoreTable:
         return self.families.numbers(left, right)
 
 
-def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:
+def write_scores(path: Path, scores: ScoredPairs) -> None:
     """Write a scores file, completely or not at all; `read_scores` reads the same values back.
 
     Args:
-        path: The file.
+        path: The file; the origin is written beside it.
         scores: The pairs.
-        provenance: Where they come from, to be written beside them; None if that is not known.
 
     Raises:
         BadData: A score is not finite, a name is not valid Unicode, or the file cannot be written.
@@ -145,7 +164,7 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
         names = (*COLUMNS, ALIKE, AGAIN)
         columns.append("1" if alike else "" for alike in scores.alike.pairs.tolist())
         columns.append(_digits(row) for row in scores.alike.again.T.tolist())
-    with scores_file(path, provenance) as handle:
+    with scores_file(path, scores.origin) as handle:
         writer = csv.writer(handle)
         writer.writerow(names)
         try:
@@ -157,7 +176,7 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
             ) from None
 
 
-def read_scores(path: Path) -> ScoreTable:
+def read_scores(path: Path) -> ScoredPairs:
     """Read a scores file; only `genuine` and `score` must be there, and folds may be empty.
 
     A pair with text in a column `error`, or without `genuine`, is only counted.
@@ -189,7 +208,7 @@ def read_scores(path: Path) -> ScoreTable:
             names.append(sys.intern(row.get(side, "")))
     if not score:
         raise NotEnough(f"{path}: no pairs with a label and a score below the header")
-    return ScoreTable(
+    return ScoredPairs(
         sides["left"],
         sides["right"],
         np.frombuffer(genuine, np.bool_),
@@ -231,7 +250,7 @@ def _score(cell: str) -> float:
     return value
 
 
-def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) -> Ints:
+def match_pairs(first: ScoredPairs, other: ScoredPairs, names: tuple[str, str]) -> Ints:
     """Return the places of `other`'s pairs in the order of `first`'s pairs.
 
     Pairs are matched by their two photos, in either order, and without names by position.

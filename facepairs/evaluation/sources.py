@@ -7,7 +7,7 @@ whom a model was trained or calibrated are found here: its figures would be too 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from facepairs.bundles.model import Model
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.protocols import LISTS, PairSelection
-from facepairs.evaluation.scores import ScoreTable
+from facepairs.evaluation.scores import ScoredPairs
 from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
 
@@ -32,45 +32,39 @@ Known = tuple[int | None, list[str]]
 warnings."""
 
 
-class ScoreSource(NamedTuple):
-    """Something to measure: a verifier, a scores file, or the folder of a `crossval` method."""
-
-    kind: Kind
-    path: str
-    name: str
-
-
-def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
+def find_sources(words: Sequence[str]) -> tuple[list[tuple[str, str]], Path | None]:
     """Split the words of a command into what is to be measured and the folder of photos, if any.
 
     Args:
         words: `default`, a bundle, an external embedder, a scores file (.csv), or a folder of
             `crossval`, of one method or of several; the last word may be the folder of photos.
 
+    Returns:
+        Path and short name of each source, and the folder.
+
     Raises:
         BadConfig: The words do not fit together.
         BadData: The folder is missing.
     """
-    data = Path(words[-1]) if words and _kind(words[-1]) is None else None
+    data = Path(words[-1]) if words and kind_of(words[-1]) is None else None
     if data is not None and not data.is_dir():
         refuse_url(words[-1])
         raise BadData(f"{data}: no such folder, bundle, TOML file or scores file")
-    found: list[ScoreSource] = []
+    paths: list[str] = []
     for word in words[: len(words) - (data is not None)]:
-        kind = _kind(word) or "model"  # opening the model explains what is wrong
-        folders = _method_folders(Path(word)) if kind == "view2" else [word]
-        found += [ScoreSource(kind, str(path), _short_name(Path(path))) for path in folders]
-    if not found:
+        is_method = kind_of(word) == "view2"
+        paths += map(str, _method_folders(Path(word))) if is_method else [word]
+    if not paths:
         folder = f"{data}: give" if data else "give"
         raise BadConfig(f"{folder} a verifier and a folder of photos, or a scores file alone")
-    if data is None and any(source.kind == "model" for source in found):
+    if data is None and any(kind_of(path) in ("model", None) for path in paths):
         raise BadConfig("give the folder of photos after the bundle")
-    if len({source.name for source in found}) < len(found):
-        found = [source._replace(name=source.path) for source in found]
-    return found, data
+    names = [short_name(Path(path)) for path in paths]
+    return list(zip(paths, names if len({*names}) == len(names) else paths, strict=True)), data
 
 
-def _kind(word: str) -> Kind | None:
+def kind_of(word: str) -> Kind | None:
+    """Return what a word of a command is; None for a folder of photos, or what cannot be opened."""
     path = Path(word)
     if word == DEFAULT or is_embedder(word) or (path / MANIFEST).is_file():
         return "model"
@@ -89,7 +83,7 @@ def _method_folders(folder: Path) -> list[Path]:
     )
 
 
-def _short_name(path: Path) -> str:
+def short_name(path: Path) -> str:
     """Return the end of a path that tells verifiers apart."""
     parent = path.absolute().parent.name
     if path.name in ("bundle", SCORES) and parent:
@@ -98,10 +92,9 @@ def _short_name(path: Path) -> str:
 
 
 class FoldNetwork(msgspec.Struct, frozen=True):
-    """How the network of a fold decides."""
+    """How the network of a fold decides: at the threshold of its calibration."""
 
     fold: int
-    threshold: float
     calibration: Calibration
 
 
@@ -113,7 +106,7 @@ class CrossvalResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_result(path: Path) -> CrossvalResult:
-    """Read a method's result.json; raises BadData unless it has a threshold for every fold."""
+    """Read a method's result.json; raises BadData unless it has a calibration of every fold."""
     advice = "run crossval again"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -148,7 +141,7 @@ def known_in_selection(model: Model, path: str, selection: PairSelection) -> Kno
     return _judge(int(of_pair.sum()), len(pairs), path, selection.protocol)
 
 
-def known_in_file(scores: ScoreTable, path: Path) -> Known:
+def known_in_file(scores: ScoredPairs, path: Path) -> Known:
     """Count the pairs of a scores file that show people whom its model knows.
 
     Args:

@@ -9,7 +9,6 @@ References:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -17,7 +16,6 @@ import numpy as np
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
-from facepairs.evaluation.error_rates import errors_of
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import (
@@ -40,17 +38,53 @@ from facepairs.evaluation.metrics.estimates import (
 )
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, over_folds
 
-SCHEMA = 7
+MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summary:
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured, and on what.
+
+    Attributes:
+        name: Short name of the verifier or of the scores.
+        source: Their path.
+        pairs: Where the pairs come from: a protocol or a file.
+        scored_by: What made the scores: path of a verifier, or of a run; None for scores of unknown
+            origin.
+        alignment: How photos become crops, as the bundle has it, where it is known.
+        pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
+            None where that is not known.
+        people_left_out: People of the folder on whom a model was trained or calibrated; None where
+            no photos were scored here.
+        photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
+        pairs_left_out: Pairs with such photos; no figure counts them.
+        other_faces: Photos of which another face than the most prominent one fits their folder, and
+            was used; None where no photos were scored here.
+    """
+
+    name: str = ""
+    source: str = ""
+    pairs: str = ""
+    scored_by: str | None = None
+    alignment: str | None = None
+    pairs_with_known_people: int | None = None
+    people_left_out: int | None = None
+    photos_left_out: int | None = None
+    pairs_left_out: int | None = None
+    other_faces: int | None = None
+
+    @property
+    def aligned(self) -> bool:
+        """Whether faces were found and aligned, as far as is known."""
+        return self.alignment not in (None, "lfw-frame")
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of a verifier on some pairs, and what they were measured on.
 
     Intervals are of 95 %. Where people are known, they are wide enough for people that recur.
 
     Attributes:
-        schema: Version of these fields.
+        about: What was measured, and on what.
         genuine_pairs: Number of genuine pairs.
         impostor_pairs: Number of impostor pairs.
         balanced_accuracy: The mean of 1 - FMR and 1 - FNMR at the first operating point; over
@@ -73,25 +107,13 @@ class Summary:
             on these very pairs, and the errors there. The true accept rate (TAR) is 1 - FNMR.
         ece: Expected calibration error at equal priors; where it is known which strangers look
             alike, they are half of the strangers. None without probabilities.
-        pairs: Where the pairs come from: a protocol or a file.
-        scored_by: What made the scores: path of a verifier, or of a run; None for scores of unknown
-            origin.
         people: Number of people in the pairs, where they are known.
-        pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
-            None where that is not known.
-        people_left_out: People of the folder on whom a model was trained or calibrated; None where
-            no photos were scored here.
-        photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
-        pairs_left_out: Pairs with such photos; no figure counts them.
-        other_faces: Photos of which another face than the most prominent one fits their folder, and
-            was used; None where no photos were scored here.
-        alignment: How photos become crops, as the bundle has it, where it is known.
         groups: Errors within the groups of people that the user named, as `verify` decides, the
             worst first.
         identification: How well people are identified; None where it was not asked for.
     """
 
-    schema: int = SCHEMA
+    about: About
     genuine_pairs: int
     impostor_pairs: int
     balanced_accuracy: Rate
@@ -105,22 +127,9 @@ class Summary:
     eer: Rate
     tar_at_far: dict[str, OperatingPoint]
     ece: float | None
-    pairs: str = ""
-    scored_by: str | None = None
-    people: int | None = None
-    pairs_with_known_people: int | None = None
-    people_left_out: int | None = None
-    photos_left_out: int | None = None
-    pairs_left_out: int | None = None
-    other_faces: int | None = None
-    alignment: str | None = None
-    groups: Mapping[str, Errors] = field(default_factory=dict)
-    identification: IdentificationFigures | None = None
-
-    @property
-    def aligned(self) -> bool:
-        """Whether faces were found and aligned, as far as is known."""
-        return self.alignment not in (None, "lfw-frame")
+    people: int | None
+    groups: Mapping[str, Errors]
+    identification: IdentificationFigures | None
 
     @property
     def point(self) -> OperatingPoint:
@@ -157,6 +166,9 @@ def summarise(
     *,
     ece: float | None = None,
     verify_point: str | None = None,
+    about: About | None = None,
+    groups: Mapping[str, Errors] | None = None,
+    identification: IdentificationFigures | None = None,
 ) -> Summary:
     """Return every figure of decided pairs.
 
@@ -169,6 +181,9 @@ def summarise(
         families: Of the people of the pairs, where some are related.
         ece: Calibration error of their probabilities, where they have any.
         verify_point: Name of the operating point with which `verify` decides.
+        about: What is known about the pairs.
+        groups: Errors within groups of people, the worst first.
+        identification: How well people are identified.
 
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
@@ -189,6 +204,7 @@ def summarise(
     sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
     equal = all(one == other for one, other in [counts, *sizes])
     return Summary(
+        about=about or About(),
         genuine_pairs=counts[0],
         impostor_pairs=counts[1],
         balanced_accuracy=balanced,
@@ -206,6 +222,8 @@ def summarise(
         eer=Rate(both.value, both.interval(pairs, genuine)),
         tar_at_far={str(far): point_at_far(genuine, score, far, pairs) for far in FARS},
         ece=ece,
+        groups=groups or {},
+        identification=identification,
     )
 
 
@@ -290,3 +308,73 @@ def _by_lfws_rule(
         return None
     pooled = balanced_accuracy(pairs, genuine, again.accepted).interval(pairs, genuine)
     return _over_folds(_folds(genuine, again, pairs), pooled)
+
+
+def errors_of(
+    decisions: Sequence[tuple[Bools, Bools]],
+    genuine: Bools,
+    pairs: PeopleOfPairs,
+    lookalike: LookAlikes | None = None,
+) -> list[Errors]:
+    """Measure the errors of decisions, with intervals of 95 %; a rate without pairs is None.
+
+    Args:
+        decisions: (members, accepted), bool[N] each: the pairs that count, those accepted.
+        genuine: bool[N].
+        pairs: Who is in the pairs.
+        lookalike: Strangers who look alike; None where that is not known.
+    """
+
+    def rate(members: Bools, events: Bools, again: Sequence[Bools] = ()) -> Rate | None:
+        count, of = int((members & events).sum()), int(members.sum())
+        return Rate(count / of, pairs.interval(members, events, again), count, of) if of else None
+
+    def among_lookalikes(members: Bools, accepted: Bools) -> Rate | None:
+        if lookalike is None:
+            return None
+        return rate(members & lookalike.pairs, accepted, list(members & lookalike.again))
+
+    return [
+        Errors(
+            fmr=rate(members & ~genuine, accepted),
+            fnmr=rate(members & genuine, ~accepted),
+            lookalike_fmr=among_lookalikes(members, accepted),
+            people=pairs.people(members) if pairs.known else None,
+        )
+        for members, accepted in decisions
+    ]
+
+
+def errors_by_group(
+    groups: Mapping[str, Bools],
+    genuine: Bools,
+    accepted: Bools,
+    people: PairPeople | None,
+    families: PairPeople | None = None,
+) -> dict[str, Errors]:
+    """Return the errors within groups of pairs, the highest FMR first.
+
+    Args:
+        groups: bool[N], the pairs of each group, by its name.
+        genuine: bool[N].
+        accepted: bool[N], the decisions.
+        people: Of the pairs.
+        families: Of the people of the pairs, where some are related.
+    """
+    within = [(members, accepted) for members in groups.values()]
+    errors = errors_of(within, genuine, PeopleOfPairs(people, len(genuine), families))
+    found = dict(zip(groups, errors, strict=True))
+    return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
+
+
+def pair_counts(row: Errors) -> tuple[int, int]:
+    """Return the number of genuine and of impostor pairs within a group."""
+    genuine, impostor = (rate.of if rate and rate.of else 0 for rate in (row.fnmr, row.fmr))
+    return genuine, impostor
+
+
+def is_small(row: Errors) -> bool:
+    """Return whether a group has so few people or pairs that its rates say little."""
+    genuine, impostor = pair_counts(row)
+    few_people = (row.people or 0) < MIN_PEOPLE
+    return few_people or genuine < MIN_GENUINE or impostor < MIN_IMPOSTORS

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import IO, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import IO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,6 +14,7 @@ from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
 from facepairs.photos.subject_faces import MOST_OTHERS
+from facepairs.support.results import Result
 from facepairs.verification.verifier import Verifier, subject_faces
 
 DEFAULT_FPIR = 0.01
@@ -29,8 +30,7 @@ class Refused(msgspec.Struct, frozen=True):
     error: str
 
 
-@dataclass
-class Enrolment:
+class Enrolment(Result, frozen=False, kw_only=True):  # type: ignore[misc]  # it grows
     """The result of enrolling some photos.
 
     Attributes:
@@ -39,17 +39,17 @@ class Enrolment:
         refused: Photos that cannot be used, or are enrolled for another person.
         unnamed: Number of people who were left out because they have no name yet.
         renamed: Old and new names of people whose folders were renamed.
+        people: Number of people in the gallery afterwards.
+        photos: Number of their photos.
     """
 
     enrolled: int = 0
     known: int = 0
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[Refused] = msgspec.field(default_factory=list)
     unnamed: int = 0
-    renamed: dict[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict."""
-        return dict(msgspec.to_builtins(self))
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
+    people: int = 0
+    photos: int = 0
 
 
 class SubmittedPhoto(NamedTuple):

@@ -166,7 +166,7 @@ class Gallery:
         ]
         enrolment = Enrolment()
         self._enrol(named, forget_after, any_quality, enrolment)
-        return enrolment
+        return self._counted(enrolment)
 
     def add_folder(
         self,
@@ -209,6 +209,13 @@ class Gallery:
         records = {k: known[one.name] for k, one in enumerate(photos) if one.name in known}
         chosen = [photos[k]._replace(source=face) for k, face in choose_faces(index, records)]
         self._enrol(chosen, forget_after, any_quality, enrolment)
+        return self._counted(enrolment)
+
+    def _counted(self, enrolment: Enrolment) -> Enrolment:
+        """Return an enrolment with the size of the gallery."""
+        people = self.people()
+        enrolment.people = len(people)
+        enrolment.photos = sum(person.photos for person in people)
         return enrolment
 
     def _enrol(

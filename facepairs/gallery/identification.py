@@ -1,8 +1,6 @@
 """`Identification`: the person of a gallery that a photo shows, or none."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,7 +8,8 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.gallery.vectors import Vectors
-from facepairs.photos.face_sample import FaceSample, stack_crops
+from facepairs.photos.face_sample import FaceResult, FaceSample, stack_crops
+from facepairs.support.results import Result
 from facepairs.support.words import counted
 from facepairs.verification.verdict import threshold_text
 from facepairs.verification.verifier import Verifier
@@ -36,54 +35,43 @@ BACKGROUND = (
 )
 
 
-@dataclass(frozen=True)
-class Identification:
+class Identification(Result, frozen=True, kw_only=True):
     """The result of `Gallery.identify`.
 
     Attributes:
+        known: Whether the best candidate reaches the threshold; None without a threshold.
+        name: The person's name; None if unknown, or without a threshold.
         candidates: The most similar people, best first.
-        point: The threshold, and the errors of a single comparison.
-        max_fpir: The false-positive identification rate that was asked for; None for a threshold.
+        face: The face that was compared; of several, the most prominent.
         people: Number of people in the gallery.
         photos: Number of their photos.
+        max_fpir: The false-positive identification rate that was asked for; None for a threshold.
+        fpir: At most this share of strangers would be misidentified; None if not measured. It was
+            measured on the main faces of photos; see BACKGROUND for others.
         impostor_pairs: Number of pairs that the errors were measured on; None without errors.
-        face: The face that was compared; of several, the most prominent.
+        point: The threshold, and the errors of a single comparison. In JSON it is called
+            `operating_point`.
+        model: The model's place, such as `default`.
+        description: The result in rows of text; only if it was asked for.
     """
 
+    known: bool | None
+    name: str | None
     candidates: tuple[Candidate, ...]
-    point: OperatingPoint
-    max_fpir: float | None
+    face: FaceResult
     people: int
     photos: int
+    max_fpir: float | None
+    fpir: Rate | None
     impostor_pairs: int | None
-    face: FaceSample
-
-    @property
-    def known(self) -> bool | None:
-        """Whether the best candidate reaches the threshold; None without a threshold."""
-        return self.candidates[0].match
-
-    @property
-    def name(self) -> str | None:
-        """The person's name; None if unknown, or without a threshold."""
-        return self.candidates[0].name if self.known else None
+    point: OperatingPoint = msgspec.field(name="operating_point")
+    model: str
+    description: list[tuple[str, str]] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def words(self) -> str:
         """The name, `unknown`, or `none: no threshold`."""
         return "none: no threshold" if self.known is None else self.name or "unknown"
-
-    @property
-    def fpir(self) -> Rate | None:
-        """At most this share of strangers would be misidentified; None if not measured.
-
-        It was measured on the main faces of photos; see BACKGROUND for others.
-        """
-        rate = self.point.errors.fmr
-        if rate is None:
-            return None
-        value, low, high = (min(1.0, self.photos * x) for x in (rate.value, *rate.interval))
-        return Rate(value, (low, high))
 
     def describe_errors(self) -> str:
         """Return in words how often a stranger would be misidentified."""
@@ -98,7 +86,7 @@ class Identification:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return who it is, and the errors to expect, in rows of text."""
-        return [("person", self.words), *self.error_rows(), ("photo", self.face.describe())]
+        return [("person", self.words), *self.error_rows(), ("photo", self.face.description)]
 
     def error_rows(self) -> list[tuple[str, str]]:
         """Return the errors to expect, the same for all faces of a photo, in rows of text."""
@@ -109,20 +97,28 @@ class Identification:
             ("gallery", size),
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict; what is not known is None."""
-        return {
-            "known": self.known,
-            "name": self.name,
-            "candidates": msgspec.to_builtins(self.candidates),
-            "people": self.people,
-            "photos": self.photos,
-            "max_fpir": self.max_fpir,
-            "fpir": msgspec.to_builtins(self.fpir),
-            "impostor_pairs": self.impostor_pairs,
-            "face": self.face.to_json(),
-            "operating_point": self.point.to_json(),
-        }
+
+class PhotoIdentification(Result, frozen=True, kw_only=True):
+    """Who the faces of a photo show, as `facepairs gallery identify` prints it as JSON.
+
+    Attributes:
+        photo: The photo.
+        gallery: The gallery.
+        faces: A result for each face, the most prominent first.
+    """
+
+    photo: str
+    gallery: str
+    faces: list[Identification]
+
+
+def _misidentified(point: OperatingPoint, photos: int) -> Rate | None:
+    """Return at most which share of strangers is misidentified among so many enrolled photos."""
+    rate = point.errors.fmr
+    if rate is None:
+        return None
+    value, low, high = (min(1.0, photos * x) for x in (rate.value, *rate.interval))
+    return Rate(value, (low, high))
 
 
 def identify_among(
@@ -143,19 +139,25 @@ def identify_among(
         max_fpir: As in `Identification`.
         top: Number of candidates to return.
     """
-    errors = verifier.model.profile.errors
-    return [
-        Identification(
-            candidates=_best_candidates(vectors, vectors.best(row), point, top),
-            point=point,
-            max_fpir=max_fpir,
-            people=len(vectors.people),
-            photos=len(vectors),
-            impostor_pairs=errors.impostor_pairs if errors else None,
-            face=face,
+    errors, found = verifier.model.profile.errors, []
+    for face, row in zip(faces, verifier.scorer.embed(stack_crops(faces)), strict=True):
+        candidates = _best_candidates(vectors, vectors.best(row), point, top)
+        found.append(
+            Identification(
+                known=candidates[0].match,
+                name=candidates[0].name if candidates[0].match else None,
+                candidates=candidates,
+                face=face.to_result(),
+                people=len(vectors.people),
+                photos=len(vectors),
+                max_fpir=max_fpir,
+                fpir=_misidentified(point, len(vectors)),
+                impostor_pairs=errors.impostor_pairs if errors else None,
+                point=point,
+                model=verifier.model.place,
+            )
         )
-        for face, row in zip(faces, verifier.scorer.embed(stack_crops(faces)), strict=True)
-    ]
+    return found
 
 
 def _best_candidates(

@@ -36,6 +36,36 @@ class FaceRef(os.PathLike[str]):
         return str(self.path)
 
 
+class FaceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A face of a photo, as results have it.
+
+    Attributes:
+        photo: The name of the photo: a path, or what messages call it.
+        number: The number of the face, from 1 for the most prominent.
+        box: The square around it, [left, top, side] in pixels of the upright photo; None of a whole
+            image.
+        landmarks: Five points [x, y] in pixels: eyes, nose and corners of the mouth, the left ones
+            of the image first; None of a whole image.
+        score: The certainty that this is a face, 0 to 1; None of a whole image.
+        roll_deg: The rotation in degrees; None of a whole image.
+        faces: Number of faces found in the photo; None if they were not looked for.
+        hints: What makes the face hard to judge.
+        description: The face in words.
+        crop: What the network sees, a data URL; only if it was asked for.
+    """
+
+    photo: str
+    number: int
+    box: list[int] | None
+    landmarks: list[list[float]] | None
+    score: float | None
+    roll_deg: float | None
+    faces: int | None
+    hints: tuple[Hint, ...]
+    description: str
+    crop: str | msgspec.UnsetType = msgspec.UNSET
+
+
 @dataclass(frozen=True, eq=False)
 class FaceSample:
     """One face of a photo, or the reason why the photo has none.
@@ -92,21 +122,20 @@ class FaceSample:
         others = f", {chosen} of {self.faces}" if (self.faces or 0) > 1 else ""
         return f"face of {side} x {side} pixels{turned}{others}"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict.
-
-        It has number, box [left, top, side], landmarks, score, roll_deg, faces and hints.
-        """
+    def to_result(self) -> FaceResult:
+        """Return the face without its pixels and embedding, rounded."""
         face = self.face
-        return {
-            "number": self.number,
-            "box": self.box,
-            "landmarks": face and face.landmarks.round(1).tolist(),
-            "score": face and round(face.score, 3),
-            "roll_deg": face and round(face.roll_deg, 1),
-            "faces": self.faces,
-            "hints": msgspec.to_builtins(self.hints),
-        }
+        return FaceResult(
+            photo=self.name,
+            number=self.number,
+            box=self.box,
+            landmarks=None if face is None else face.landmarks.round(1).tolist(),
+            score=None if face is None else round(face.score, 3),
+            roll_deg=None if face is None else round(face.roll_deg, 1),
+            faces=self.faces,
+            hints=self.hints,
+            description=self.describe(),
+        )
 
 
 def stack_crops(faces: Sequence[FaceSample]) -> Crop:

@@ -8,6 +8,7 @@ import msgspec
 
 from facepairs.server.schema import ErrorResult
 from facepairs.server.service import Service
+from facepairs.support.results import REF, json_schemas
 from facepairs.version import __version__
 
 ERRORS = {
@@ -23,7 +24,6 @@ ERRORS = {
     "429": "Too many requests of this client; Retry-After says when to try again.",
     "503": "Too many requests at once, or no gallery now; Retry-After says when to try again.",
 }
-REF = "#/components/schemas/{name}"
 
 
 class ApiRoute:
@@ -75,7 +75,6 @@ ROUTES = (
 def openapi() -> dict[str, Any]:
     """Return the API's description, OpenAPI 3.1."""
     types = [kind for route in ROUTES for kind in (route.takes, route.returns) if kind]
-    _, components = msgspec.json.schema_components([*types, ErrorResult], ref_template=REF)
     paths: dict[str, Any] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -84,7 +83,7 @@ def openapi() -> dict[str, Any]:
         "info": {"title": "facepairs", "version": __version__},
         "paths": paths,
         "components": {
-            "schemas": components,
+            "schemas": json_schemas([*types, ErrorResult]),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],

@@ -1,5 +1,7 @@
-"""The types of requests and answers: requests are checked against them, `/openapi.json` is built
-from them, and answers have the fields that commands print as JSON.
+"""The types of requests, and of answers that no command prints.
+
+Requests are checked against them, and `/openapi.json` is built from them. All other answers are the
+results of Python and the commands themselves.
 """
 
 from typing import Annotated
@@ -7,14 +9,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from facepairs.bundles.error_profile import EQUAL_PRIORS
-from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
-from facepairs.gallery.enrol import Refused
-from facepairs.gallery.identification import Candidate
+from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.gallery.stores.base import Person
-from facepairs.photos.hints import Hint
+from facepairs.photos.face_sample import FaceResult
+from facepairs.support.results import Result
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
-VERIFY_SCHEMA, GALLERY_SCHEMA = 3, 2  # as of `facepairs verify` and `gallery`
 
 Photo = Annotated[bytes, Meta(description="An image file; in JSON, base64 of it.")]
 Photos = Annotated[list[Photo], Meta(min_length=1, max_length=MOST_PHOTOS)]
@@ -25,7 +25,6 @@ FaceNumber = Annotated[
 ]  # fmt: skip
 Score = Annotated[float, Meta(description="Accept from this score on.")]
 Describe = Annotated[bool, Meta(description="Add `description`: the answer in rows of text.")]
-Rows = Annotated[list[tuple[str, str]], Meta(description="The answer in words, by row.")]
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,43 +105,7 @@ class ErrorResult(Struct, frozen=True):
     error: ErrorDetail
 
 
-class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A face: box [left, top, side] and landmarks [x, y] in pixels of the upright photo."""
-
-    number: int
-    box: list[int] | None
-    landmarks: list[list[float]] | None
-    score: float | None
-    roll_deg: float | None
-    faces: int | None
-    hints: list[Hint]
-    description: str | None = None
-    crop: Annotated[str | None, Meta(description="A data URL.")] = None
-
-
-class FacesResult(Struct, frozen=True):
-    """The face of each photo."""
-
-    left: FaceResult
-    right: FaceResult
-
-
-class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A verdict, as `facepairs verify` prints it as JSON."""
-
-    verdict: str | None
-    same: bool | None
-    probability: float | None
-    prior: float
-    score: float
-    operating_point: OperatingPoint
-    faces: FacesResult
-    model: str
-    schema: int
-    description: Rows | None = None
-
-
-class DetectResult(Struct, frozen=True):
+class DetectResult(Result, frozen=True, kw_only=True):
     """The faces of a photo that are large enough for a verdict, the most prominent first."""
 
     width: int
@@ -151,7 +114,7 @@ class DetectResult(Struct, frozen=True):
     model: str
 
 
-class EmbedResult(Struct, frozen=True):
+class EmbedResult(Result, frozen=True, kw_only=True):
     """An embedding and the face of each photo, in their order."""
 
     embeddings: list[list[float]]
@@ -159,7 +122,7 @@ class EmbedResult(Struct, frozen=True):
     model: str
 
 
-class ModelResult(Struct, frozen=True, kw_only=True):
+class ModelResult(Result, frozen=True, kw_only=True):
     """The model, its default threshold, and its errors at every threshold (`curve`)."""
 
     model: str
@@ -173,45 +136,17 @@ class ModelResult(Struct, frozen=True, kw_only=True):
     curve: ErrorTable | None
 
 
-class PeopleResult(Struct, frozen=True):
+class PeopleResult(Result, frozen=True, kw_only=True):
     """All enrolled people."""
 
     people: list[Person]
 
 
-class EnrolResult(Struct, frozen=True):
-    """The enrolled and the refused photos, and the size of the gallery."""
-
-    enrolled: int
-    known: int
-    refused: list[Refused]
-    people: int
-    photos: int
-
-
-class ForgetResult(Struct, frozen=True):
+class ForgetResult(Result, frozen=True, kw_only=True):
     """The number of removed photos."""
 
     name: str
     photos: int
-
-
-class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The person that one face of a photo shows; `facepairs gallery identify` lists all faces."""
-
-    known: bool | None
-    name: str | None
-    candidates: list[Candidate]
-    people: int
-    photos: int
-    max_fpir: float | None
-    fpir: Rate | None
-    impostor_pairs: int | None
-    operating_point: OperatingPoint
-    face: FaceResult
-    model: str
-    schema: int
-    description: Rows | None = None
 
 
 class StatusResult(Struct, frozen=True):

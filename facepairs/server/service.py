@@ -3,12 +3,14 @@
 import msgspec
 
 from facepairs.errors import NotEnrolled
+from facepairs.gallery.enrol import Enrolment
 from facepairs.gallery.gallery import Gallery
-from facepairs.photos.face_sample import FaceSample, stack_crops
+from facepairs.gallery.identification import Identification
+from facepairs.photos.face_sample import FaceResult, FaceSample, stack_crops
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
-from facepairs.verification.verdict import verdict_rows
+from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
 
@@ -51,7 +53,7 @@ class Service:
             curve=model.profile.errors,
         )
 
-    def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
+    def verify(self, request: schema.VerifyRequest) -> Verdict:
         """Compare two photos."""
         verdict = self.verifier.verify(
             request.left,
@@ -62,16 +64,17 @@ class Service:
             (request.left_face, request.right_face),
             ("left", "right"),
         )
-        values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}
         if request.describe:
-            values["description"] = verdict_rows(verdict)
-        return msgspec.convert(values, schema.VerifyResult)
+            verdict = msgspec.structs.replace(verdict, description=verdict_rows(verdict))
+        return verdict
 
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
         """Find the faces of a photo."""
         faces = self.verifier.detect(request.image)
         photo, results = faces[0].to_record(), [_face(face, request.crops) for face in faces]
-        return schema.DetectResult(photo.width_px, photo.height_px, results, self._model)
+        return schema.DetectResult(
+            width=photo.width_px, height=photo.height_px, faces=results, model=self._model
+        )
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
@@ -80,21 +83,18 @@ class Service:
             for number, photo in enumerate(request.image, 1)
         ]
         rows = self.verifier.scorer.embed(stack_crops(faces))
-        return schema.EmbedResult(rows.tolist(), [_face(face) for face in faces], self._model)
+        results = [face.to_result() for face in faces]
+        return schema.EmbedResult(embeddings=rows.tolist(), faces=results, model=self._model)
 
     def people(self) -> schema.PeopleResult:
         """List the people of the gallery."""
-        return schema.PeopleResult(self._known().people())
+        return schema.PeopleResult(people=self._known().people())
 
-    def enrol(self, request: schema.EnrolRequest) -> schema.EnrolResult:
+    def enrol(self, request: schema.EnrolRequest) -> Enrolment:
         """Enrol photos of one person."""
-        gallery = self._changed()
-        enrolment = gallery.add(
+        return self._changed().add(
             request.name, request.photo, request.forget_after, request.any_quality, request.face
         )
-        people = gallery.people()
-        counts = {"people": len(people), "photos": sum(person.photos for person in people)}
-        return msgspec.convert({**enrolment.to_json(), **counts}, schema.EnrolResult)
 
     def forget(self, request: schema.ForgetRequest) -> schema.ForgetResult:
         """Remove a person from the gallery for good."""
@@ -106,9 +106,9 @@ class Service:
                 "not_enrolled",
                 f"{request.name} is not enrolled; see GET /v1/people",
             ) from None
-        return schema.ForgetResult(request.name, photos)
+        return schema.ForgetResult(name=request.name, photos=photos)
 
-    def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
+    def identify(self, request: schema.IdentifyRequest) -> Identification:
         """Identify the person in a photo among the people of the gallery."""
         try:
             found = self._known().identify(
@@ -118,10 +118,9 @@ class Service:
             raise RequestProblem(
                 404, "not_enrolled", "the gallery is empty; enrol people first"
             ) from None
-        values = {**found.to_json(), "model": self._model, "schema": schema.GALLERY_SCHEMA}
         if request.describe:
-            values["description"] = found.rows()
-        return msgspec.convert(values, schema.IdentifyResult)
+            found = msgspec.structs.replace(found, description=found.rows())
+        return found
 
     def ready(self) -> schema.StatusResult:
         """Check that requests can be answered: the gallery, if any, can be read."""
@@ -145,8 +144,8 @@ class Service:
         return gallery
 
 
-def _face(face: FaceSample, crop: bool = False) -> schema.FaceResult:
-    values = {**face.to_json(), "description": face.describe()}
+def _face(face: FaceSample, crop: bool) -> FaceResult:
+    result = face.to_result()
     if crop and face.crop is not None:
-        values["crop"] = data_url(face.crop)
-    return msgspec.convert(values, schema.FaceResult)
+        result = msgspec.structs.replace(result, crop=data_url(face.crop))
+    return result

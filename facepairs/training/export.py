@@ -25,12 +25,12 @@ from facepairs.bundles.error_profile import MEASURED, Calibration, operating_poi
 from facepairs.bundles.manifest import IDENTITIES, Alignment
 from facepairs.bundles.scorer import OnnxSession
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.evaluation.serialize import write_json
 from facepairs.models.export.probe import CROPS, Crops, probe_crops
 from facepairs.photos.crop import CropSpec
 from facepairs.photos.frame import TEMPLATE, WEIGHTS
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files
+from facepairs.support.results import write_json
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
 INT8_TOLERANCE = 0.1  # 8-bit integers give up to .04 for the numbers of an embedding

@@ -20,9 +20,9 @@ from facepairs.bundles.manifest import MANIFEST
 from facepairs.config import Settings, TrainConfig, load_config
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
-from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
+from facepairs.support.results import SCHEMA, write_json
 from facepairs.support.words import counted
 from facepairs.training.progress import Progress, read_history
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 CONFIG, BUNDLE, RESULT = "config.toml", "bundle", "result.json"
 LOCK = "run.lock"
 CHANGEABLE = frozenset(("epochs", "minutes"))  # how long a resumed run trains
-SCHEMA = 3
 
 
 @dataclass(frozen=True)

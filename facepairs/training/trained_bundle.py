@@ -16,8 +16,8 @@ from facepairs.bundles.identities import NOBODY, Identities
 from facepairs.bundles.manifest import StartingBundle
 from facepairs.bundles.model import Model, load_bundle
 from facepairs.bundles.writer import write_bundle
-from facepairs.evaluation.pair_scores import add_impostors_for, refuse_unusable, score_pairs
-from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
+from facepairs.evaluation.protocols import add_impostors_for
 from facepairs.fisher.fit import fit_cohort
 from facepairs.fisher.network import FisherNetwork
 from facepairs.models.build import use_float32
@@ -29,6 +29,7 @@ from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support import console
 from facepairs.support.platform import return_freed_memory
+from facepairs.support.results import to_plain
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.progress import Progress
 from facepairs.training.run_folder import BUNDLE
@@ -93,7 +94,7 @@ def _calibrate(model: Model, data: TrainingData) -> ErrorProfile:
         faces = subject_faces(index, pairs.images().tolist())
     scored = score_pairs(Verifier(model), index, pairs, faces)
     refuse_unusable(scored.failures, skip_bad=False)
-    return scored.calibrate(f"{len(scored.names):,} people held out of training")
+    return scored.calibrate(f"{len(scored.people):,} people held out of training")
 
 
 def _record(data: TrainingData, progress: Progress) -> dict[str, Any]:

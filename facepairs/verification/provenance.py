@@ -15,7 +15,7 @@ from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.model import Model
-from facepairs.bundles.rates import Among, OperatingPoint
+from facepairs.bundles.rates import Errors, OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.places import check_output_file, file_sha256
@@ -37,12 +37,9 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         alignment: As in a bundle's manifest.
         pairs: Which pairs: the file or folder that they come from, or a protocol in words.
         protocol: The protocol's name, such as `view2`; None without one.
-        operating_point: Name of the operating point, see `OperatingPoint`.
-        threshold: Its threshold on the score.
-        max_fmr: The false match rate that it promises.
-        among: Whose false match rate that is, as `OperatingPoint` has it.
-        balanced_threshold: The model's balanced threshold.
-        calibration: From a score to a probability at equal priors.
+        operating_point: The threshold that decides, without its errors.
+        calibration: From a score to a probability at equal priors; its threshold is the balanced
+            one.
         prior: For which prior a column `probability` holds; None without such a column.
         identities: Hashes of the people that the model was trained and calibrated on.
     """
@@ -55,11 +52,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     alignment: str | None = None
     pairs: str
     protocol: str | None = None
-    operating_point: str | None = None
-    threshold: float | None = None
-    max_fmr: float | None = None
-    among: Among = "strangers"
-    balanced_threshold: float | None = None
+    operating_point: OperatingPoint | None = None
     calibration: Calibration | None = None
     prior: float | None = None
     identities: Identities | None = None
@@ -68,7 +61,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 def provenance_of(
     model: Model,
     pairs: str,
-    point: OperatingPoint,
+    point: OperatingPoint | None,
     *,
     protocol: str | None = None,
     prior: float | None = None,
@@ -78,28 +71,25 @@ def provenance_of(
     Args:
         model: The model.
         pairs: The file or folder that the pairs come from, or a protocol in words.
-        point: The threshold that decides.
+        point: The threshold that decides; None where nothing of the model itself does.
         protocol: The protocol's name.
         prior: For which prior a column `probability` holds.
 
     Raises:
         BadBundle: A file of the model cannot be read.
     """
-    curve = model.profile.calibration
+    curve = model.profile.calibration if point else None
+    if point is not None:
+        bare = {"errors": Errors(), "own_errors": None}
+        point = None if point.threshold is None else msgspec.structs.replace(point, **bare)
     return Provenance(
         model=model.place,
         embedder_sha256=model.network.embedder_sha256,
         alignment=model.alignment,
         pairs=pairs,
         protocol=protocol,
-        operating_point=point.name if point.threshold is not None else None,
-        threshold=point.threshold,
-        max_fmr=point.max_fmr,
-        among=point.among,
-        balanced_threshold=model.profile.threshold,
-        calibration=None
-        if curve is None
-        else Calibration(curve.scale, curve.offset, curve.lookalikes),
+        operating_point=point,
+        calibration=curve and Calibration(curve.scale, curve.offset, curve.lookalikes),
         prior=prior,
         identities=model.origin.identities if model.origin.lists_training else None,
     )

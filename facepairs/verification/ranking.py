@@ -1,22 +1,23 @@
 """`search`: the faces of a folder's photos by their similarity to one face, best first."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+
+import msgspec
 
 from facepairs.bundles.error_profile import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
-from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.face_sample import FaceResult
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
+from facepairs.support.results import Result
 from facepairs.verification.scoring import score_faces
 from facepairs.verification.verifier import Verifier
 
 
-class Match(NamedTuple):
+class Match(msgspec.Struct, frozen=True):
     """A photo that was searched, with its most similar face.
 
     Attributes:
@@ -41,79 +42,52 @@ class Match(NamedTuple):
         return "{0},{1} {2}x{2}".format(*self.box) if self.box and self.faces > 1 else ""
 
 
-class Failure(NamedTuple):
+class Failure(msgspec.Struct, frozen=True):
     """A photo that could not be used."""
 
     path: str
     error: str
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Result, frozen=True, kw_only=True):
     """The photos of a folder by their similarity to the most prominent face of one photo.
 
     There are no probabilities: the best of many is no single comparison.
 
     Attributes:
-        photo: The photo that the others are compared with.
-        compared: Best first, equal scores by path.
+        face: The face that is searched for.
+        folder: The folder.
+        photos: Those that were compared, best first, equal scores by path.
         failed: Photos that could not be used, by path.
-        point: The threshold.
-        record: What the photo shows.
+        faces: How many faces were compared.
+        matches: How many photos match; None without a threshold.
+        expected_false_matches: How many strangers would match by chance; None where the errors are
+            not known.
+        expected_false_matches_interval: The interval of 95 %.
+        point: The threshold. In JSON it is called `operating_point`.
+        model: The model's place, such as `default`.
     """
 
-    photo: Path
-    compared: list[Match]
+    face: FaceResult
+    folder: str
+    photos: list[Match]
     failed: list[Failure]
-    point: OperatingPoint
-    record: PhotoRecord
-
-    @property
-    def matches(self) -> int | None:
-        """How many photos match; None without a threshold."""
-        if self.point.threshold is None:
-            return None
-        return sum(bool(one.match) for one in self.compared)
-
-    @property
-    def faces(self) -> int:
-        """How many faces were compared."""
-        return sum(one.faces for one in self.compared)
-
-    @property
-    def expected(self) -> tuple[float, float, float] | None:
-        """How many strangers would match by chance, and the ends of the interval of 95 %.
-
-        None where the errors are not known.
-        """
-        rate = self.point.errors.fmr
-        if rate is None:
-            return None
-        return self.faces * rate.value, self.faces * rate.interval[0], self.faces * rate.interval[1]
+    faces: int
+    matches: int | None
+    expected_false_matches: float | None
+    expected_false_matches_interval: tuple[float, float] | None
+    point: OperatingPoint = msgspec.field(name="operating_point")
+    model: str
 
     def describe_expected(self) -> str:
         """Return in words: `about 0.6 expected among 622 faces, at most 1.5`."""
-        if self.expected is None:
+        if self.expected_false_matches is None or self.expected_false_matches_interval is None:
             return self.point.describe()
-        number, _, high = map(_rounded, self.expected)
+        high = _rounded(self.expected_false_matches_interval[1])
         return (
-            f"about {number} expected among {self.faces:,} faces, at most {high}; more where "
-            "people look alike"
+            f"about {_rounded(self.expected_false_matches)} expected among {self.faces:,} faces, "
+            f"at most {high}; more where people look alike"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict: counts, all photos, and everything that failed."""
-        return {
-            "photo": str(self.photo),
-            "compared": len(self.compared),
-            "faces": self.faces,
-            "matches": self.matches,
-            "expected_false_matches": self.expected and self.expected[0],
-            "expected_false_matches_interval": self.expected and list(self.expected[1:]),
-            "operating_point": self.point.to_json(),
-            "photos": [match._asdict() for match in self.compared],
-            "failed": [failure._asdict() for failure in self.failed],
-        }
 
 
 def rank_folder(
@@ -168,15 +142,30 @@ def rank_folder(
             found.append(one)
         progress(done, len(names))
     found.sort(key=lambda one: (-one.score, one.path))
+    faces = sum(one.faces for one in found)
     if point is None:
-        faces = sum(one.faces for one in found)
         point = gallery_point(verifier.model.profile, verifier.operating_point(), faces or 1)
-    threshold = point.threshold
-    compared = [
-        one._replace(rank=rank, match=None if threshold is None else one.score >= threshold)
+    threshold, rate = point.threshold, point.errors.fmr
+    photos = [
+        msgspec.structs.replace(
+            one, rank=rank, match=None if threshold is None else one.score >= threshold
+        )
         for rank, one in enumerate(found, 1)
     ]
-    return Ranking(photo, compared, failed, point, own.to_record())
+    return Ranking(
+        face=own.to_result(),
+        folder=str(folder),
+        photos=photos,
+        failed=failed,
+        faces=faces,
+        matches=None if threshold is None else sum(bool(one.match) for one in photos),
+        expected_false_matches=None if rate is None else faces * rate.value,
+        expected_false_matches_interval=None
+        if rate is None
+        else (faces * rate.interval[0], faces * rate.interval[1]),
+        point=point,
+        model=verifier.model.place,
+    )
 
 
 def _rounded(number: float) -> str:

@@ -8,15 +8,15 @@ import csv
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from facepairs.bundles.error_profile import EQUAL_PRIORS, Calibration, check_prior
-from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import find_file
@@ -25,6 +25,7 @@ from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import read_image_file
 from facepairs.support.parallel import batches, thread_map, unbatched
+from facepairs.support.results import Result
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file
 from facepairs.verification.scoring import READING, Indices, score_samples
@@ -36,10 +37,10 @@ COPIED = ("genuine", "fold")  # columns that are copied to the output
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in ("box", "faces", "hints"))
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 CHUNK_ROWS = 1024
+COPY = "copy"
 
 
-@dataclass
-class PairsReport:
+class PairsReport(Result, frozen=True, kw_only=True):
     """Counts of a run over a list of pairs.
 
     Attributes:
@@ -52,18 +53,26 @@ class PairsReport:
         pairs_with_known_people: Scored pairs with people on whom the model was trained or
             calibrated, as the folders of the photos name them.
         same: Pairs that were accepted; None without a threshold.
-        first_error: What is wrong with the first row without a score.
+        first_error: What is wrong with the first row without a score; "" if nothing is.
+        point: The threshold. In JSON it is called `operating_point`.
+        prior: The prior of the probabilities.
+        model: The model's place, such as `default`.
+        out: The file that was written.
     """
 
     pairs: int
+    failed: int
     images: int
     images_failed: int
     several_faces: int
+    same_content: int
     pairs_with_known_people: int
     same: int | None
-    failed: int = 0
-    same_content: int = 0
-    first_error: str = ""
+    first_error: str
+    point: OperatingPoint = msgspec.field(name="operating_point")
+    prior: float
+    model: str
+    out: str
 
 
 class ListedPairs(NamedTuple):
@@ -158,13 +167,31 @@ def write_scores(
     origin = provenance_of(model, str(listed.path), point, prior=prior)
     samples = dict(enumerate(unbatched(read, READING, len(listed.photos))))
     scores = score_samples(verifier.scorer, samples, listed.left, listed.right)
-    report = _count(model, listed, scores, samples, point)
+    problems: list[str] = []  # of each row: what is wrong with it, COPY, or ""
     with scores_file(out, origin) as handle:
         writer = csv.writer(handle)
         writer.writerow((*SIDES, *listed.copied, *RESULT_COLUMNS))
         results = _result_cells(model.profile.calibration, scores, point, prior)
-        writer.writerows(_output_rows(listed, samples, results, report))
-    return report
+        writer.writerows(_output_rows(listed, samples, results, problems))
+    errors = [problem for problem in problems if problem not in ("", COPY)]
+    records = [one.record for one in samples.values() if one.record and not one.error]
+    knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
+    with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
+    return PairsReport(
+        pairs=len(scores),
+        failed=len(errors),
+        images=len(listed.photos),
+        images_failed=sum(one.error is not None for one in samples.values()),
+        several_faces=sum((record.face_count or 0) > 1 for record in records),
+        same_content=problems.count(COPY),
+        pairs_with_known_people=int(with_known.sum()),
+        same=None if point.threshold is None else int((scores >= point.threshold).sum()),
+        first_error=errors[0] if errors else "",
+        point=point,
+        prior=prior,
+        model=model.place,
+        out=str(out),
+    )
 
 
 def read_list(path: Path) -> ListedPairs:
@@ -193,43 +220,21 @@ def read_list(path: Path) -> ListedPairs:
     return ListedPairs(path, list(numbers), left, right, copied)
 
 
-def _count(
-    model: Model,
-    listed: ListedPairs,
-    scores: ScoreArray,
-    found: dict[int, FaceSample],
-    point: OperatingPoint,
-) -> PairsReport:
-    """Return the counts that are known before the rows are written."""
-    records = [one.record for one in found.values() if one.record and not one.error]
-    knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
-    with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
-    return PairsReport(
-        pairs=len(scores),
-        images=len(listed.photos),
-        images_failed=sum(one.error is not None for one in found.values()),
-        several_faces=sum((record.face_count or 0) > 1 for record in records),
-        pairs_with_known_people=int(with_known.sum()),
-        same=None if point.threshold is None else int((scores >= point.threshold).sum()),
-    )
-
-
 def _output_rows(
     listed: ListedPairs,
     found: dict[int, FaceSample],
     results: Iterable[tuple[object, object, object]],
-    report: PairsReport,
+    problems: list[str],
 ) -> Iterator[list[object]]:
-    """Yield the rows of the output, and count in the report what goes wrong in them."""
+    """Yield the rows of the output, and list what is wrong with each."""
     faces = {number: with_hint_of_others(sample, None) for number, sample in found.items()}
     for row, result in enumerate(results):
         numbers = int(listed.left[row]), int(listed.right[row])
         left, right = (faces[number] for number in numbers)
         error = "; ".join(dict.fromkeys(str(one.error) for one in (left, right) if one.error))
-        report.failed += bool(error)
-        report.first_error = report.first_error or error
-        if not error and are_copies(left, right):
-            report.same_content += 1
+        copies = not error and are_copies(left, right)
+        problems.append(COPY if copies else error)
+        if copies:
             left, right = with_hint_of_copies(left, right)
         yield [
             *(printable(listed.photos[number]) for number in numbers),

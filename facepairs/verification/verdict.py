@@ -1,13 +1,16 @@
 """`Verdict`: what comparing two faces gave, with the threshold and the errors to expect there."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from facepairs.bundles.error_profile import EQUAL_PRIORS, ErrorProfile, describe_prior
+import msgspec
+
+from facepairs.bundles.error_profile import EQUAL_PRIORS, describe_prior
+from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
-from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.face_sample import FaceResult, FaceSample
 from facepairs.photos.hints import Hint
+from facepairs.support.results import Result
 
 Rows = list[tuple[str, str]]  # label and text
 SEVERAL_FACES, SAME_CONTENT = "several-faces", "same-content"  # kinds of hints on a pair
@@ -15,43 +18,63 @@ SEVERAL_FACES, SAME_CONTENT = "several-faces", "same-content"  # kinds of hints 
 NOT_CONFIRMED = "more likely one person than two, but not by this standard"
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Result, frozen=True, kw_only=True, dict=True):
     """The result of `Verifier.verify`; true in an `if` when both photos show one person.
 
     Attributes:
+        words: `same person`, `different people`, or `not confirmed`, in between: a score below the
+            threshold, although one person is more likely than two. In JSON it is called `verdict`.
         same: score >= threshold; None without a threshold.
         probability: P(same person) at `prior`; None without a calibration.
-        score: The network's score; higher is more alike.
-        point: The threshold on the score, what it promises, and the errors measured at it.
         prior: Share of genuine pairs among those that are compared, for which `probability` holds.
+        score: The network's score; higher is more alike.
+        point: The threshold on the score, what it promises, and the errors measured at it. In JSON
+            it is called `operating_point`.
         left: The face of the first photo and its quality hints; None for a score alone.
-        right: The face of the second photo. Equality of verdicts ignores both faces.
+        right: The face of the second photo.
+        model: The model's place, such as `default`.
+        description: The verdict in rows of text; only if it was asked for.
     """
 
+    words: str = msgspec.field(name="verdict")
     same: bool | None
     probability: float | None
+    prior: float
     score: float
-    point: OperatingPoint
-    prior: float = EQUAL_PRIORS
-    left: FaceSample | None = field(default=None, compare=False, repr=False)
-    right: FaceSample | None = field(default=None, compare=False, repr=False)
+    point: OperatingPoint = msgspec.field(name="operating_point")
+    left: FaceResult | None = None
+    right: FaceResult | None = None
+    model: str
+    description: list[tuple[str, str]] | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
     def of(
         cls,
-        profile: ErrorProfile,
+        model: Model,
         score: float,
         point: OperatingPoint,
         prior: float = EQUAL_PRIORS,
-        left: FaceSample | None = None,
-        right: FaceSample | None = None,
+        faces: tuple[FaceSample, FaceSample] | None = None,
     ) -> "Verdict":
         """Return the verdict for a score: whether it reaches a threshold, and its probability."""
-        calibration = profile.calibration
+        calibration = model.profile.calibration
         probability = float(calibration.probability(score, prior)) if calibration else None
         same = None if point.threshold is None else score >= point.threshold
-        return cls(same, probability, score, point, prior, left, right)
+        left, right = (face.to_result() for face in faces) if faces else (None, None)
+        verdict = cls(
+            words=_words(same, probability),
+            same=same,
+            probability=probability,
+            prior=prior,
+            score=score,
+            point=point,
+            left=left,
+            right=right,
+            model=model.place,
+        )
+        # For notebooks: no field, because images of people belong in no result.
+        verdict.__dict__["crops"] = [face.crop for face in faces or () if face.crop is not None]
+        return verdict
 
     def __bool__(self) -> bool:
         """Return `same`; raise BadData where it is None. A verdict must not be true by default."""
@@ -63,19 +86,6 @@ class Verdict:
     def threshold(self) -> float | None:
         """The threshold on the score; None for an external embedder without one."""
         return self.point.threshold
-
-    @property
-    def words(self) -> str:
-        """`same person`, `different people`, or `not confirmed`, in between.
-
-        That is a score below the threshold, although one person is more likely than two.
-        """
-        if self.same is None:
-            return "none: no threshold"
-        if self.same:
-            return "same person"
-        likely = self.probability is not None and self.probability >= 0.5
-        return "not confirmed" if likely else "different people"
 
     def describe_probability(self) -> str:
         """Return the probability and its prior in words: `0.970 (at equal priors)`."""
@@ -89,24 +99,18 @@ class Verdict:
         """Return HTML for notebooks: both faces as the network saw them, and the verdict."""
         from facepairs.support.html import html_image, html_table
 
-        faces = [side.crop for side in (self.left, self.right) if side and side.crop is not None]
-        images = (html_image(crop, side) for crop, side in zip(faces, "AB", strict=False))
+        crops = self.__dict__.get("crops", ())
+        images = (html_image(crop, side) for crop, side in zip(crops, "AB", strict=False))
         return " ".join(images) + html_table(verdict_rows(self))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dict: verdict, probability, score, operating point and both faces."""
-        return {
-            "verdict": None if self.same is None else self.words,
-            "same": self.same,
-            "probability": self.probability,
-            "prior": self.prior,
-            "score": self.score,
-            "operating_point": self.point.to_json(),
-            "faces": {
-                "left": self.left.to_json() if self.left else None,
-                "right": self.right.to_json() if self.right else None,
-            },
-        }
+
+def _words(same: bool | None, probability: float | None) -> str:
+    if same is None:
+        return "none: no threshold"
+    if same:
+        return "same person"
+    likely = probability is not None and probability >= 0.5
+    return "not confirmed" if likely else "different people"
 
 
 def with_hint_of_others(face: FaceSample, chosen: int | None) -> FaceSample:
@@ -149,7 +153,7 @@ def verdict_rows(verdict: Verdict) -> Rows:
         ("probability", verdict.describe_probability()),
         *error_rows(verdict.point),
         ("score", score),
-        *((name, face.describe()) for name, face in sides if face),
+        *((name, face.description) for name, face in sides if face),
     ]
 
 

@@ -192,7 +192,7 @@ class Verifier:
             side_px = min(face.side_px for face in faces)
             yaw = max(abs(face.yaw) for face in faces)
             point = point_for_faces(self.model.profile, point, side_px, yaw)
-        return Verdict.of(self.model.profile, score, point, prior, left, right)
+        return Verdict.of(self.model, score, point, prior, (left, right))
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order.

@@ -58,8 +58,6 @@ from facepairs.evaluation.lookalikes import find_clusters, find_clusters_again
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import embed_images
-from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import ScoreSource
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
@@ -67,6 +65,7 @@ from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo_table import photo_records
 from facepairs.photos.reader import PhotoReader
 from facepairs.recipes import RECIPES
+from facepairs.support.results import to_plain
 from facepairs.verification.verifier import Verifier
 
 PACKAGE = "face_recognition_models"
@@ -303,7 +302,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
 
 def quote(scores: Path) -> dict[str, float]:
     """Return the accuracy that follows from the scores of View 2's pairs; raises BadData."""
-    summary = measure_scores(ScoreSource("scores", str(scores), "default")).summary
+    summary = measure_scores(scores, "default").summary
     if summary.lfw_accuracy is None or summary.lfw_accuracy.standard_error is None:
         raise BadData(f"{scores}: no scores of View 2's ten folds")
     error = summary.lfw_accuracy.standard_error

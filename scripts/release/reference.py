@@ -22,12 +22,34 @@ from python_reference import PYTHON_MARKER, with_python
 from facepairs.cli.main import build_command
 from facepairs.cli.shared.app import global_options
 from facepairs.config import TEMPLATE, TrainConfig
+from facepairs.data.findings import DatasetReport
+from facepairs.data.importing import ImportReport
+from facepairs.evaluation.calibrate import Recalibration
+from facepairs.evaluation.evaluate import EvaluationResult
+from facepairs.gallery.enrol import Enrolment
+from facepairs.gallery.identification import PhotoIdentification
 from facepairs.server.routes import ERRORS, ROUTES, openapi
+from facepairs.support.results import json_schemas
+from facepairs.training.view2.crossval import CrossvalReport
+from facepairs.verification.ranking import Ranking
+from facepairs.verification.score_list import PairsReport
+from facepairs.verification.verdict import Verdict
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
-PAGES = sorted(FOLDER / f"{name}.md" for name in ("cli", "http", "python-api", "settings"))
+PAGES = sorted(FOLDER / f"{name}.md" for name in ("cli", "http", "json", "python-api", "settings"))
 COMMAND = "make reference"
-INNER = ("FaceResult", "Hint", "Person", "Candidate", "Refused")
+RESULTS = {
+    "verify": Verdict,
+    "score": PairsReport,
+    "search": Ranking,
+    "evaluate": EvaluationResult,
+    "calibrate": Recalibration,
+    "crossval": CrossvalReport,
+    "gallery add": Enrolment,
+    "gallery identify": PhotoIdentification,
+    "data check": DatasetReport,
+    "data import": ImportReport,
+}
 KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type's name
 
 
@@ -71,8 +93,7 @@ def _meanings() -> dict[str, str]:
 
 def routes() -> str:
     """Return the Markdown of all routes of the server, in their order."""
-    schemas = openapi()["components"]["schemas"]
-    parts = []
+    schemas, parts = openapi()["components"]["schemas"], []
     for route in ROUTES:
         parts.append(f"## `{route.method} {route.path}`\n\n{route.summary}\n")
         if route.takes:
@@ -84,21 +105,41 @@ def routes() -> str:
             ]
             head = "| field | type | required | meaning |\n| --- | --- | --- | --- |"
             parts.append("\n".join([head, *rows]) + "\n")
-        parts.append(f"Returns: {_fields(schemas[route.returns.__name__])}\n")
-    parts += [f"**{name}**: {_fields(schemas[name])}\n" for name in INNER]
+        name = route.returns.__name__
+        parts.append(f"Returns [{name}](json.md#{name.lower()}).\n")
     errors = "\n".join(f"| {status} | {text} |" for status, text in ERRORS.items())
     return "\n".join([*parts, f"| status | when |\n| --- | --- |\n{errors}\n"])
 
 
-def _fields(schema: dict[str, Any]) -> str:
-    """Return what a type is, and its fields."""
-    fields = (f"`{name}` ({_type_in_words(kind)})" for name, kind in schema["properties"].items())
-    return f"{schema['description']} Fields: {', '.join(fields)}."
+def results() -> str:
+    """Return the Markdown of all results: those of commands and routes, then those within them."""
+    answers = {route.returns: f"`{route.method} {route.path}`" for route in reversed(ROUTES)}
+    prints = {kind: f"`facepairs {command} --json`" for command, kind in RESULTS.items()}
+    places = {
+        kind.__name__: " and ".join(filter(None, [prints.get(kind), answers.get(kind)]))
+        for kind in dict.fromkeys([*prints, *answers])
+    }
+    schemas = json_schemas([*prints, *answers])
+    names = dict.fromkeys([*places, *schemas])
+    return "\n".join(_result(name, schemas[name], places.get(name)) for name in names)
+
+
+def _result(name: str, schema: dict[str, Any], places: str | None) -> str:
+    """Return what a type is, where it stands, and its fields."""
+    rows = ["| field | type | meaning |", "| --- | --- | --- |"]
+    rows += [
+        f"| `{field}` | {_type_in_words(kind)} | {_meaning(kind)} |"
+        for field, kind in schema.get("properties", {}).items()
+    ]
+    of = f"Of {places}. " if places else ""
+    return "\n".join(
+        [f"### {name}", "", of + " ".join(schema["description"].split()), "", *rows, ""]
+    )
 
 
 def _meaning(field: dict[str, Any]) -> str:
     """Return a field's description, which for a nullable one belongs to its type."""
-    described = [field, *field.get("anyOf", ()), field.get("items", {})]
+    described = [field, *field.get("anyOf", ()), field.get("items") or {}]
     return next((one["description"] for one in described if "description" in one), "")
 
 
@@ -184,7 +225,12 @@ def update(text: str) -> str:
     """Return the text with a new block between its markers."""
     if PYTHON_MARKER in text:
         return with_python(text)
-    for name, write in {"cli": commands, "http": routes, "settings": settings}.items():
+    for name, write in {
+        "cli": commands,
+        "http": routes,
+        "json": results,
+        "settings": settings,
+    }.items():
         before, begin, rest = text.partition(f"<!-- {name} -->\n")
         if begin:
             _, end, after = rest.partition(f"\n<!-- /{name} -->")

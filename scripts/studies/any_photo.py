@@ -36,7 +36,7 @@ from pictures import (
     TURNS_DEG,
 )
 
-from facepairs.cli.shared.output import ERROR, json_text, print_error
+from facepairs.cli.shared.output import ERROR, print_error
 from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
@@ -48,6 +48,7 @@ from facepairs.evaluation.metrics.intervals import (
 )
 from facepairs.photos.detector import DETECTOR
 from facepairs.support.atomic import atomic_file
+from facepairs.support.results import json_text
 from facepairs.verification.verifier import Verifier
 
 CONFIDENT = 0.95  # probability

@@ -59,8 +59,8 @@ def figures(folder: Path) -> list[list[object]]:
     threshold, rows = verifier.operating_point().threshold or 0.0, []
     fitting = subject_faces(index, range(len(index)))
     for name, faces in (("most prominent", MOST_PROMINENT), ("fitting", fitting)):
-        scored = score_pairs(verifier, index, pairs, faces)
-        genuine, accepted = scored.pairs.genuine, scored.score >= threshold
+        scored = score_pairs(verifier, index, pairs, faces).pairs
+        genuine, accepted = scored.genuine, scored.score >= threshold
         missed, passed = (genuine & ~accepted).sum(), (~genuine & accepted).sum()
         counts = f"{missed:,} of {genuine.sum():,}", f"{passed:,} of {(~genuine).sum():,}"
         rows.append([name, *counts, len(faces.numbers), len(faces.unclear)])

@@ -300,7 +300,7 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     toml = embedder(tmp_path)
     assert "held-out" not in in_process("evaluate", toml, faces, check=0).stdout
     done = in_process("evaluate", toml, faces, "--json", check=0)
-    summary = json.loads(done.stdout)
+    (summary,) = json.loads(done.stdout)["models"]
     assert "the training people of" in done.stderr
     assert summary["people"] == 24
     assert summary["ece"] is None

@@ -11,11 +11,13 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.error_profile import (
     Calibration,
     ErrorProfile,
+    SmallFaces,
+    TurnedFaces,
     gallery_point,
     operating_point,
     point_for_faces,
 )
-from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate, SmallFaces, TurnedFaces
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.errors import BadBundle, BadConfig
 
 FULL = {
@@ -77,7 +79,7 @@ def test_without_a_promise_the_balanced_threshold_decides():
     assert operating_point(profile_of()) == OperatingPoint(0.5, "balanced")
     assert operating_point(profile_of(), threshold=0.0) == OperatingPoint(0.0, "threshold")
     assert "no measured errors" in operating_point(profile_of()).describe()
-    values = operating_point(profile_of()).to_json()
+    values = msgspec.to_builtins(operating_point(profile_of()))
     assert values == {"name": "balanced", "threshold": 0.5}
 
 
@@ -98,7 +100,7 @@ def test_every_threshold_has_its_measured_errors():
         "1 in 100 strangers would pass, 1 in 130 of those who look alike (at most 1 in 50); "
         "1 in 10 genuine pairs would be missed (forty people)"
     )
-    errors = msgspec.json.decode(msgspec.json.encode(point.to_json()))["errors"]
+    errors = msgspec.json.decode(msgspec.json.encode(point))["errors"]
     assert errors["fmr"] == {"value": 0.01, "interval": [0.005, 0.02], "of": 3000}
     assert (errors["fnmr"]["value"], errors["measured_on"]) == (0.1, "forty people")
     assert operating_point(profile, threshold=-9.0).errors.fmr.value == 1

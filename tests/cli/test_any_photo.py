@@ -77,8 +77,9 @@ def scores_of(path: Path) -> dict[tuple[str, str], float]:
 
 
 def test_scenes_are_measured_and_verified_the_same(scenes, tmp_path):
-    summary = as_json("evaluate", "default", scenes, "--out", tmp_path / "scores.csv")
-    assert (summary["alignment"], summary["photos_left_out"]) == ("landmarks-5", 0)
+    (summary,) = as_json("evaluate", "default", scenes, "--out", tmp_path / "scores.csv")["models"]
+    about = summary["about"]
+    assert (about["alignment"], about["photos_left_out"]) == ("landmarks-5", 0)
     assert summary["auc"]["value"] > 0.5
     scores = scores_of(tmp_path / "scores.csv")
     for pair in list(scores)[:: len(scores) // 5]:
@@ -110,10 +111,11 @@ def test_photos_without_a_face_are_left_out_and_counted_on_request(
     results = []
     for root, listed, skip in ((scenes, pairs, ()), (spoilt, spoilt_pairs, ("--skip-bad",))):
         out, options = tmp_path / root.name, ("--pairs", listed, *skip)
-        summary = as_json("evaluate", "default", root, *options, "--out", out.with_suffix(".csv"))
+        found = as_json("evaluate", "default", root, *options, "--out", out.with_suffix(".csv"))
+        about = found["models"][0]["about"]
         calibrated = as_json("calibrate", "default", root, *skip, "--out", out)
-        assert summary["photos_left_out"] == calibrated["photos_left_out"] == 2 * len(skip)
-        assert summary["pairs_left_out"] == 2 * len(skip)
+        assert about["photos_left_out"] == calibrated["photos_left_out"] == 2 * len(skip)
+        assert about["pairs_left_out"] == 2 * len(skip)
         results.append(scores_of(out.with_suffix(".csv")))
     assert results[0] == results[1]
 

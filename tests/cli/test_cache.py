@@ -12,6 +12,7 @@ from processes.command_line import Result, in_process
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig, BadData
+from facepairs.support.results import SCHEMA
 from facepairs.training.inputs.pair_cache import cache_named, open_training_cache
 from facepairs.training.inputs.people import prepare
 
@@ -47,7 +48,7 @@ def test_a_cache_is_built_and_described(photos, tmp_path, settings):
     assert printed.stderr == ""
     assert {path.name for path in out.iterdir()} == FILES
     made = json.loads(build(photos, out, "--config", settings, "--json").stdout)
-    assert made["schema"] == 1
+    assert made["schema"] == SCHEMA
     assert made["out"] == str(out)
     assert made["bytes"] == sum(path.stat().st_size for path in out.glob("*.tfrecord"))
     assert made["manifest"] == json.loads((out / "manifest.json").read_text())

@@ -34,14 +34,14 @@ def test_training_leaves_a_whole_run_folder(run):
 def test_evaluation_is_on_people_the_bundle_does_not_know(run, faces, tmp_path):
     scores = tmp_path / "scores.csv"
     done = in_process("evaluate", run.bundle, faces, "--out", scores, "--json", check=0)
-    summary = json.loads(done.stdout)
+    (summary,) = json.loads(done.stdout)["models"]
     for key in ("accuracy", "operating_points", "auc", "eer", "tar_at_far", "genuine_pairs",
-                "impostor_pairs", "schema"):  # fmt: skip
+                "impostor_pairs"):  # fmt: skip
         assert key in summary
     assert summary["people"] == run.report["people"]["test"]
-    assert summary["pairs_with_known_people"] == 0
+    assert summary["about"]["pairs_with_known_people"] == 0
     assert summary["genuine_pairs"] == 6 * summary["people"]
-    alone = json.loads(in_process("evaluate", scores, "--json", check=0).stdout)
+    (alone,) = json.loads(in_process("evaluate", scores, "--json", check=0).stdout)["models"]
     assert alone["auc"]["value"] == pytest.approx(summary["auc"]["value"])
 
 

@@ -28,7 +28,7 @@ def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
     page = tmp_path / "report.html"
     where = (world / "run" / "fisher", world / "photos")
     done = evaluate(*where, "--report", page, "--json")
-    summary = json.loads(done.stdout)
+    (summary,) = json.loads(done.stdout)["models"]
     assert summary["threshold_source"] == "own_networks"
     html = page.read_text()
     assert html.count("<img") > 10

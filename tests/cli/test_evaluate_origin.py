@@ -24,7 +24,13 @@ def evaluate(*arguments: object, check: int = 0) -> Result:
 
 
 def measured(*arguments: object) -> dict[str, Any]:
-    summary: dict[str, Any] = json.loads(evaluate(*arguments, "--json").stdout)
+    return figures(evaluate(*arguments, "--json"))
+
+
+def figures(done: Result) -> dict[str, Any]:
+    """Return the figures of the one verifier that was measured."""
+    summary: dict[str, Any]
+    (summary,) = json.loads(done.stdout)["models"]
     return summary
 
 
@@ -93,12 +99,12 @@ def test_a_file_of_verify_is_decided_as_verify_decided(
     known = sum(any(row[side].split("/")[0] in KNOWN for side in ("left", "right")) for row in rows)
     summary = measured(scores)
     assert (summary["threshold_source"], summary["verify_point"]) == ("model", "threshold")
-    assert summary["scored_by"] == str(bundle.folder)
-    assert summary["pairs_with_known_people"] == known
+    assert summary["about"]["scored_by"] == str(bundle.folder)
+    assert summary["about"]["pairs_with_known_people"] == known
     fmr = summary["operating_points"][1]["errors"]["fmr"]
     assert (fmr["count"], fmr["of"]) == (sum(accepted), len(accepted))
     provenance_path(scores).unlink()
-    assert measured(scores)["scored_by"] is None
+    assert measured(scores)["about"]["scored_by"] is None
 
 
 def test_a_written_file_gives_the_same_figures_until_it_is_changed(
@@ -132,7 +138,7 @@ def test_errors_within_the_user_s_groups(
     folder = make_bundle("embedding", calibration=Calibration(20.0, -10.0)).folder
     words = (folder, photos, "--protocol", "heldout", "--groups", groups)
     done = evaluate(*words, "--out", scores, "--json")
-    found = json.loads(done.stdout)["groups"]
+    found = figures(done)["groups"]
     assert set(found) == {"young", "old", "absent"}
     young, old = found["young"], found["old"]
     assert (young["people"], old["people"]) == (12, 6)  # Ann is known, and left out
@@ -177,8 +183,8 @@ def test_with_families_intervals_are_wider_and_rates_stay(
     scores = tmp_path / "scores.csv"
     folder = make_bundle("embedding", calibration=Calibration(20.0, -10.0)).folder
     words = (folder, photos, "--protocol", "heldout", "--json")
-    alone = json.loads(evaluate(*words, "--out", scores).stdout)
-    related = json.loads(evaluate(*words, "--families", families).stdout)
+    alone = figures(evaluate(*words, "--out", scores))
+    related = figures(evaluate(*words, "--families", families))
     assert measured(scores, "--families", families)["auc"] == related["auc"]
     assert related["people"] == alone["people"] > 5
     assert related["auc"]["value"] == alone["auc"]["value"]
@@ -230,7 +236,7 @@ def test_copies_of_a_photo_are_neither_strangers_nor_one_person_twice(
     shutil.copy(copied, some / people[-2].name / "copy.jpg")  # under another name
     shutil.copy(copied, some / people[-1].name / "again.jpg")  # and twice under his own
     done = evaluate(*words, "--json")
-    after = json.loads(done.stdout)
+    after = figures(done)
     assert before["genuine_pairs"] == 3 * (8 - left_out)
     assert after["genuine_pairs"] == before["genuine_pairs"] + 3 + 3 - 1
     photos_in_all = 3 * (8 - left_out) + 2

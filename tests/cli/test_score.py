@@ -10,6 +10,7 @@ import pytest
 from processes.command_line import in_process
 
 from facepairs.bundles.model import open_model
+from facepairs.bundles.rates import Errors
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
@@ -77,7 +78,9 @@ def test_the_scores_say_where_they_come_from(words, cosine_bundle, tmp_path):
     in_process(*words, "--prior", 0.1, "--max-fmr", 0.01)
     origin, opened = read_provenance(tmp_path / "out.csv"), open_model(cosine_bundle)
     assert (origin.model, origin.pairs) == (str(cosine_bundle), str(tmp_path / "pairs.csv"))
-    assert (origin.threshold, origin.operating_point, origin.max_fmr) == (0.75, "fmr-0.01", 0.01)
+    point = origin.operating_point
+    assert (point.threshold, point.name, point.max_fmr) == (0.75, "fmr-0.01", 0.01)
+    assert point.errors == Errors()  # those of the model are not copied
     assert origin.prior == 0.1
     assert origin.identities == opened.origin.identities
     assert origin.embedder_sha256 == opened.network.embedder_sha256

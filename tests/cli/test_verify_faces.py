@@ -51,7 +51,7 @@ def test_a_photo_is_aligned(bundle, photos, drawn):
     done = verify(bundle, photos / "one.jpg", drawn[1], "--json")
     verdict = json.loads(done.stdout)
     assert done.returncode == (0 if verdict["same"] else 1)
-    left, right = verdict["faces"]["left"], verdict["faces"]["right"]
+    left, right = verdict["left"], verdict["right"]
     assert (left["faces"], right["faces"]) == (1, 1)
     assert abs(left["roll_deg"] + 14) < 6
     assert abs(right["roll_deg"]) < 6
@@ -74,17 +74,17 @@ def test_without_a_face_there_is_an_error(bundle, photos, drawn):
 def test_a_face_of_a_group_photo_is_chosen_by_its_number(bundle, photos, drawn):
     group = photos / "group.jpg"
     done = verify(bundle, group, drawn[0], "--json")
-    first = json.loads(done.stdout)["faces"]["left"]
+    first = json.loads(done.stdout)["left"]
     assert first["faces"] == 2
     assert "several-faces" in [hint["kind"] for hint in first["hints"]]
     assert "--face 2" in done.stderr
     done = verify(bundle, group, drawn[0], "--face", 2, "--json")
-    second = json.loads(done.stdout)["faces"]["left"]
+    second = json.loads(done.stdout)["left"]
     assert second["box"][0] < first["box"][0]
     assert "several-faces" not in [hint["kind"] for hint in second["hints"]]
     assert "--face" not in done.stderr
     done = verify(bundle, drawn[0], group, "--face", 1, "--face", 2, "--json")
-    assert json.loads(done.stdout)["faces"]["right"]["box"] == second["box"]
+    assert json.loads(done.stdout)["right"]["box"] == second["box"]
     done = verify(bundle, group, drawn[0], "--face", 3, check=2)
     assert "no face 3; it shows 2 faces, numbered from 1" in done.stderr
 
@@ -104,7 +104,8 @@ def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):
     rows = rows_of(out)
     for (left, right), row in zip(listed[:2], rows, strict=False):
         single = json.loads(verify(bundle, left, right, "--json").stdout)
-        for side, face in single["faces"].items():
+        for side in ("left", "right"):
+            face = single[side]
             assert row[f"{side}_box"] == " ".join(map(str, face["box"]))
             assert row[f"{side}_faces"] == str(face["faces"])
             assert row[f"{side}_hints"].split() == [hint["kind"] for hint in face["hints"]]
@@ -130,7 +131,7 @@ def test_a_bundle_without_alignment_takes_whole_images(photos, drawn, tmp_path):
     whole = tiny_bundle(tmp_path / "whole").folder
     done = verify(whole, photos / "gradient.png", drawn[0], "--json")
     assert done.returncode in (0, 1)
-    assert json.loads(done.stdout)["faces"]["left"]["box"] is None
+    assert json.loads(done.stdout)["left"]["box"] is None
     assert "the whole image" in verify(whole, photos / "far.png", drawn[0]).stdout
 
 

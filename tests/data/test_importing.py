@@ -10,7 +10,7 @@ from drawn.photos import put
 from processes.command_line import in_process
 from storage.archives import tree, zipped
 
-from facepairs.data.importing import import_photos
+from facepairs.data.importing import LeftOut, import_photos
 from facepairs.errors import BadData, BadTransfer
 
 JPEG = b"\xff\xd8\xff\xe0 a photo"
@@ -53,7 +53,7 @@ def test_a_tar_is_unpacked_and_what_is_no_photo_is_listed(
         tar.add(tmp_path / "readme.txt", "data/people/readme.txt")
     report = import_photos(archive, tmp_path / "out")
     assert tree(tmp_path / "out" / person.name) == tree(person)
-    assert report.left_out == (("readme.txt", "not image"),)
+    assert report.left_out == (LeftOut("readme.txt", "not image"),)
 
 
 def test_a_table_of_paths(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
     table.write_text("\ufeff Path ; Person\na\\1.jpg;Ann O'Neil\nb/1.jpg;Ann O'Neil\nb/2.txt;Bo\n")
     report = import_photos(table, tmp_path / "out")
     assert set(tree(tmp_path / "out")) == {"Ann O'Neil/1.jpg", "Ann O'Neil/1-2.jpg"}
-    assert [reason for _, reason in report.left_out] == ["not image"]
+    assert [part.reason for part in report.left_out] == ["not image"]
     for text, says in {
         "path,person\na/1.jpg,../Bo\n": "line 2: ",
         "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": "line 3: ",
@@ -130,7 +130,7 @@ def test_photos_within_a_persons_folder_are_listed_not_guessed(tmp_path: Path) -
         put(tmp_path / "photos", name, JPEG)
     report = import_photos(tmp_path / "photos", tmp_path / "out")
     assert set(tree(tmp_path / "out")) == {"Ann/1.jpg", "Ann/2.jpg"}
-    assert report.left_out == (("Ann/old", "nested folder"),)
+    assert report.left_out == (LeftOut("Ann/old", "nested folder"),)
     with pytest.raises(BadData):
         import_photos(tmp_path / "photos", tmp_path / "out")
     with pytest.raises(BadData):

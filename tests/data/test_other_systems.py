@@ -123,7 +123,7 @@ def test_a_search_follows_the_links_that_a_check_follows(photos, verifier, tmp_p
     save(tmp_path / "Linked2" / "one.png")
     (tmp_path / "Linked2" / "up").symlink_to(tmp_path / "Linked2")
     ranking = rank_folder(verifier, save(tmp_path.with_suffix(".png")), tmp_path)
-    found = {one.path for one in ranking.compared}
+    found = {one.path for one in ranking.photos}
     assert found == {"Linked/1.jpg", "Linked/2.jpg", "Linked2/one.png"}
     assert set(FaceIndex.scan(tmp_path).names()) == found
 
@@ -137,7 +137,7 @@ def test_a_folder_that_several_links_lead_to_is_searched_once(photos, verifier, 
         place = tmp_path / f"level {level}"
     save(place / "one.png")
     ranking = rank_folder(verifier, save(tmp_path / "probe.png"), tmp_path / "photos")
-    assert len(ranking.compared) == 1
+    assert len(ranking.photos) == 1
 
 
 LEFTOVERS = (
@@ -158,4 +158,4 @@ def test_leftovers_of_systems_are_neither_people_nor_photos(photos, verifier, tm
     index = FaceIndex.scan(tmp_path)
     assert (list(index.people), len(index), index.skipped) == (["@ann", "Ann"], 2, ())
     ranking = rank_folder(verifier, photos / "Ann" / "2.jpg", tmp_path)
-    assert {one.path for one in ranking.compared} == {"Ann/1.jpg", "@ann/1.jpg"}
+    assert {one.path for one in ranking.photos} == {"Ann/1.jpg", "@ann/1.jpg"}

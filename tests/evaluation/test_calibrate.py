@@ -189,7 +189,7 @@ def test_figures_that_are_kept_are_not_mixed_with_new_ones(faces, tmp_path, monk
         assert point.errors == first.model.profile.errors.at(point.threshold)
         assert point.own_errors == own.at(point.threshold)
         assert point.lines()[-2].startswith("on your 24 people: ")
-        assert point.to_json()["own_errors"]["people"] == 24
+        assert msgspec.to_builtins(point)["own_errors"]["people"] == 24
 
 
 def test_own_errors_go_with_the_thresholds_of_a_new_calibration(faces, tmp_path, monkeypatch):

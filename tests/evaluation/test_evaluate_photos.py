@@ -1,6 +1,5 @@
 """Photos in an evaluation: aligned as the bundle says, left out where they cannot be used."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -87,23 +86,23 @@ def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation)
     listed = 6 * (6 + 4) + 2 * (10 + 5)
     left_out = 2 * (4 + 1)  # in each of two folders of five photos: with the others, and impostor
     for one in both.measurements:
-        assert one.summary.photos_left_out == 2
-        assert one.summary.pairs_left_out == left_out
-        assert len(one.scores) == listed - left_out
-        assert not np.isnan(one.scores.score).any()
+        assert one.summary.about.photos_left_out == 2
+        assert one.summary.about.pairs_left_out == left_out
+        assert len(one.pairs) == listed - left_out
+        assert not np.isnan(one.pairs.score).any()
         assert not {"blank.png", "broken.jpg"} & {
-            Path(name).name for name in (*one.scores.left, *one.scores.right)
+            Path(name).name for name in (*one.pairs.left, *one.pairs.right)
         }
     assert both.comparison is not None
     (warning,) = [line for line in both.warnings if "left out" in line]
     assert "10 pairs" in warning
     assert "blank.png" in warning or "broken.jpg" in warning
-    assert json.loads(json.dumps(both.to_json()))["models"][0]["pairs_left_out"] == left_out
+    assert both.result.to_json()["models"][0]["about"]["pairs_left_out"] == left_out
 
 
 def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
     aligned, whole = (one.summary for one in both.measurements)
-    assert (aligned.alignment, whole.alignment) == ("landmarks-5", "lfw-frame")
+    assert (aligned.about.alignment, whole.about.alignment) == ("landmarks-5", "lfw-frame")
     tables = {table.key: table for table in both.tables()}
     first, second = (
         {row[0].text: row[1].text for row in tables[key].rows} for key in ("figures-1", "figures-2")

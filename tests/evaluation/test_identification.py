@@ -129,7 +129,8 @@ def test_the_command_measures_drawn_people(
     assert "these strangers, FPIR 10 %" in done.stdout
     assert "needs 30 strangers, there are 12" in done.stdout
     assert "Identification: known people among strangers" in page.read_text()
-    values = json.loads(in_process(*words, "--json", check=0).stdout)["identification"]
+    (figures,) = json.loads(in_process(*words, "--json", check=0).stdout)["models"]
+    values = figures["identification"]
     assert (values["known"], values["enrolled"], values["stranger_probes"]) == (12, 36, 48)
     assert values["cmc"]["1"]["value"] <= values["cmc"]["10"]["value"]
     assert [point["max_fpir"] for point in values["points"]] == [0.01, 0.1] * 2

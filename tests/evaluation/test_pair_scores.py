@@ -7,7 +7,7 @@ import pytest
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.pair_scores import (
+from facepairs.evaluation.protocols import (
     IMPOSTORS,
     add_impostors,
     leave_out_copies,

@@ -1,4 +1,5 @@
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
+from facepairs.evaluation.scores import ScoredPairs, read_scores, write_scores
 from facepairs.verification.provenance import Provenance
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
@@ -30,9 +31,9 @@ ROWS = st.tuples(
 )
 
 
-def scores_of(rows: list[tuple[str, str, bool, int, float]]) -> ScoreTable:
+def scores_of(rows: list[tuple[str, str, bool, int, float]]) -> ScoredPairs:
     left, right, genuine, fold, score = map(list, zip(*rows, strict=True))
-    return ScoreTable(
+    return ScoredPairs(
         left, right, np.array(genuine, bool), np.array(fold, np.int16), np.array(score, float)
     )
 
@@ -137,7 +138,7 @@ def test_files_that_are_no_scores_files_are_refused(tmp_path, content, place):
 def test_without_pairs_there_is_not_enough(tmp_path):
     with pytest.raises(NotEnough):
         read_scores(written(tmp_path, "genuine,score\n"))
-    nothing = ScoreTable([], [], np.zeros(0, bool), np.zeros(0, np.int16), np.zeros(0))
+    nothing = ScoredPairs([], [], np.zeros(0, bool), np.zeros(0, np.int16), np.zeros(0))
     assert nothing.people is None
     assert not nothing.has_names
 
@@ -175,7 +176,8 @@ def test_pairs_with_an_error_or_without_a_label_are_counted_and_left_out(tmp_pat
 
 def test_with_a_checksum_every_changed_bit_and_every_cut_is_detected(tmp_path):
     path, rows = tmp_path / "scores.csv", [("A/1.jpg", "B/2.jpg", False, 1, -0.5)]
-    write_scores(path, scores_of(rows), Provenance(model="default", pairs="held-out people"))
+    origin = Provenance(model="default", pairs="held-out people")
+    write_scores(path, replace(scores_of(rows), origin=origin))
     data = path.read_bytes()
     changed = [
         data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]

@@ -12,7 +12,6 @@ from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.sources import ScoreSource
 
 
 def drawn(folds=10, each=50, seed=0):
@@ -66,12 +65,11 @@ def test_ece_uses_each_folds_own_calibration():
 
 def test_a_fold_without_a_threshold_or_a_class_is_refused(tmp_path):
     folder = write_method(tmp_path / "fisher", invented())
-    source = ScoreSource("view2", str(folder), "fisher")
     result = json.loads((folder / "result.json").read_text())
     result["folds"].pop()
     (folder / "result.json").write_text(json.dumps(result))
     with pytest.raises(BadData):
-        measure_scores(source)
+        measure_scores(folder)
     genuine, score, _ = drawn(folds=2)
     with pytest.raises(NotEnough):
         figures_of(genuine, score, {1: 0.5, 2: 0.5}, np.where(genuine, 1, 2))

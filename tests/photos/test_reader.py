@@ -156,6 +156,6 @@ def test_without_alignment_the_whole_image_is_used(drawn):
     for picture in (canvas(64, 48), Image.open(drawn[0])):
         (face,) = PhotoReader(aligned=False, framing=SPEC).detect("x", picture)
         assert np.array_equal(face.crop, load_crop(picture, SPEC))
-        assert (face.box, face.faces, face.to_json()["landmarks"]) == (None, None, None)
+        assert (face.box, face.faces, face.to_result().landmarks) == (None, None, None)
         assert "the whole image" in face.describe()
         assert "unaligned" in {hint.kind for hint in face.hints}

@@ -159,7 +159,7 @@ def test_two_photos_get_the_verdict_of_the_command_line(page, photos):
     expected = [[line[:13].strip(), line[13:]] for line in printed]
     assert [["verdict", page.verdict()], *page.rows("#rows")] == expected
     page.unfold()
-    left, top, side = page.answer()["faces"]["left"]["box"]
+    left, top, side = page.answer()["left"]["box"]
     box = page.one(".slot svg .chosen rect")
     drawn = [int(box.get_attribute(name)) for name in ("x", "y", "width", "height")]
     assert drawn == [left, top, side, side]
@@ -204,7 +204,7 @@ def test_one_of_several_faces_is_chosen_by_key_or_click(page, photos):
     second = page.answer()
     assert page.seen(1).endswith("number 2 of 2.")
     assert page.rows("#rows")[-1][1].endswith("number 2 of 2")
-    assert second["faces"]["right"]["box"][0] > first["faces"]["right"]["box"][0]
+    assert second["right"]["box"][0] > first["right"]["box"][0]
     page.unfold()
     assert "right_face=2" in page.text("#curl")
     page.slot(1).find_elements("css selector", "svg rect")[0].click()

@@ -22,7 +22,7 @@ batch_size = 16
 """
 VIEW2_TOML = f'model = "difference"\n{TRAIN_TOML}calibration_share = 0.4\n'
 PROMISES = ("measured.json", "identities.json")
-FOLD_KEYS = ("balanced_threshold", "calibration", "scores_sha256")
+FOLD_KEYS = ("calibration", "scores_sha256")
 
 
 class Broken(Exception):

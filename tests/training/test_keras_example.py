@@ -32,5 +32,5 @@ def test_fit_reaches_the_auc_of_the_command(fit, tmp_path):
     settings.write_text('model = "difference"\npairs_per_epoch = 3200\nepochs = 4\n')
     in_process("train", faces, "--out", run, "--config", settings, check=0)
     done = in_process("evaluate", run / "bundle", faces, "--json", check=0)
-    by_command = json.loads(done.stdout)["auc"]["value"]
+    by_command = json.loads(done.stdout)["models"][0]["auc"]["value"]
     assert fit(str(faces), epochs=4, pairs=3_200) > by_command - 0.02

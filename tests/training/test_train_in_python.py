@@ -41,7 +41,7 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
 def test_an_evaluation_is_a_summary_scores_figures_and_html(difference_run, faces, tmp_path):
     scores = tmp_path / "scores.csv"
     found = facepairs.evaluate(difference_run.run.bundle, faces, scores_out=scores)
-    pairs = found.measurements[0].scores
+    pairs = found.measurements[0].pairs
     assert len(pairs) == found.summary.genuine_pairs + found.summary.impostor_pairs
     assert found.figures()["det"]._repr_svg_().startswith("<?xml")
     assert "<td>AUC</td>" in found._repr_html_()

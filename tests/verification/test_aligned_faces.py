@@ -135,7 +135,7 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
         verdict = verifier.verify_faces(face, other)
         expected = score_pairs(verifier.scorer, face.crop[None], other.crop[None])[0]
         assert verdict.score == expected
-        assert (verdict.left, verdict.right) == (face, other)
+        assert (verdict.left, verdict.right) == (face.to_result(), other.to_result())
         assert verifier.verify_faces(other, face).score == pytest.approx(expected, abs=1e-5)
     assert len(verifier.detect(tmp_path / "group.png", every=False)) == 1
     reader = verifier.reader()

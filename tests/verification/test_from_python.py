@@ -1,6 +1,5 @@
 """What `Verifier` and `Verdict` offer in notebooks."""
 
-import dataclasses
 import pickle
 
 import msgspec
@@ -26,4 +25,4 @@ def test_a_verdict_shows_both_faces_and_escapes_names(faces):
     assert f"<td>verdict</td><td>{verdict.words}</td>" in page
     errors = msgspec.structs.replace(verdict.point.errors, measured_on="<b>people</b>")
     point = msgspec.structs.replace(verdict.point, errors=errors)
-    assert "&lt;b&gt;people" in dataclasses.replace(verdict, point=point)._repr_html_()
+    assert "&lt;b&gt;people" in msgspec.structs.replace(verdict, point=point)._repr_html_()

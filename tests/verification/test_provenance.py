@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.verification.provenance import (
     Provenance,
@@ -12,7 +13,7 @@ from facepairs.verification.provenance import (
     scores_file,
 )
 
-ORIGIN = Provenance(model="run/bundle", pairs="pairs.csv", threshold=0.5)
+ORIGIN = Provenance(model="run/bundle", pairs="pairs.csv", operating_point=OperatingPoint(0.5))
 TEXT = "genuine,score\n1,0.7\n"
 
 
@@ -26,7 +27,8 @@ def path(tmp_path: Path) -> Path:
 def test_what_was_written_is_read_back(path: Path) -> None:
     found = read_provenance(path)
     assert found is not None
-    assert (found.model, found.threshold, len(found.scores_sha256)) == ("run/bundle", 0.5, 64)
+    assert (found.model, len(found.scores_sha256)) == ("run/bundle", 64)
+    assert found.operating_point == ORIGIN.operating_point
     provenance_path(path).unlink()
     assert read_provenance(path) is None
 

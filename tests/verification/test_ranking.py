@@ -41,24 +41,24 @@ def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder,
         ranking = rank(verifier, folder / "a.png", folder)
     names = ["deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]
     verdicts = {name: verifier.verify(folder / "a.png", folder / name) for name in names}
-    assert sorted(one.path for one in ranking.compared) == sorted(names)
-    assert [one.rank for one in ranking.compared] == [1, 2, 3]
-    scores = [one.score for one in ranking.compared]
+    assert sorted(one.path for one in ranking.photos) == sorted(names)
+    assert [one.rank for one in ranking.photos] == [1, 2, 3]
+    scores = [one.score for one in ranking.photos]
     assert scores == sorted(scores, reverse=True)
-    for one in ranking.compared:
+    for one in ranking.photos:
         assert one.score == pytest.approx(verdicts[one.path].score, abs=1e-5)
         assert one.match == verdicts[one.path].same
-    assert ranking.matches == sum(one.match for one in ranking.compared)
-    assert [name for name, _ in ranking.failed] == ["deep/broken.png", "empty.jpg"]
-    assert "empty (0 bytes)" in ranking.failed[1][1]
+    assert ranking.matches == sum(one.match for one in ranking.photos)
+    assert [one.path for one in ranking.failed] == ["deep/broken.png", "empty.jpg"]
+    assert "empty (0 bytes)" in ranking.failed[1].error
     assert calls[-1] == (5, 5)
 
 
 def test_json_holds_the_ranking(verifier, folder):
     ranking = rank(verifier, folder / "a.png", folder)
     values = ranking.to_json()
-    assert (values["compared"], len(values["photos"]), len(values["failed"])) == (3, 3, 2)
-    assert [one["path"] for one in values["photos"]] == [one.path for one in ranking.compared]
+    assert (len(values["photos"]), len(values["failed"])) == (3, 2)
+    assert [one["path"] for one in values["photos"]] == [one.path for one in ranking.photos]
     assert [one["path"] for one in values["failed"]] == ["deep/broken.png", "empty.jpg"]
     assert "probability" not in repr(values)
 
@@ -66,7 +66,7 @@ def test_json_holds_the_ranking(verifier, folder):
 def test_the_given_threshold_decides(verifier, folder):
     for threshold, same in ((-1e9, True), (1e9, False), (None, None)):
         ranking = rank_folder(verifier, folder / "a.png", folder, OperatingPoint(threshold))
-        assert {one.match for one in ranking.compared} == {same}
+        assert {one.match for one in ranking.photos} == {same}
         assert ranking.matches == (None if same is None else 3 * same)
 
 
@@ -75,15 +75,16 @@ def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
     verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
     ranking = rank_folder(verifier, folder / "a.png", folder)
     assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos
-    assert (ranking.faces, ranking.expected[0]) == (3, pytest.approx(0.03))
+    assert (ranking.faces, ranking.expected_false_matches) == (3, pytest.approx(0.03))
     assert ranking.describe_expected().startswith("about 0.03 expected among 3 faces, at most 0.0")
-    assert ranking.to_json()["expected_false_matches"] == ranking.expected[0]
+    low, high = ranking.expected_false_matches_interval
+    assert low < ranking.expected_false_matches < high
     given = rank_folder(verifier, folder / "a.png", folder, verifier.operating_point())
     assert given.point.threshold == 0.0
     older = Verifier.load(tiny_bundle(tmp_path / "older", "embedding").folder, threads=1)
     ranking = rank_folder(older, folder / "a.png", folder)
-    assert (ranking.point.name, ranking.expected) == ("balanced", None)
-    assert ranking.to_json()["expected_false_matches_interval"] is None
+    assert (ranking.point.name, ranking.expected_false_matches) == ("balanced", None)
+    assert ranking.expected_false_matches_interval is None
 
 
 def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):
@@ -101,4 +102,4 @@ def test_a_folder_of_unusable_images_gives_an_empty_ranking(verifier, folder, tm
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.jpg").write_bytes(b"x")
     ranking = rank(verifier, folder / "a.png", tmp_path / "bad")
-    assert (ranking.compared, ranking.matches, len(ranking.failed)) == ([], 0, 1)
+    assert (ranking.photos, ranking.matches, len(ranking.failed)) == ([], 0, 1)

@@ -83,7 +83,7 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
         left = table.landmarks[index.first[:-1], :, 0].mean(axis=1) < 300
         assert int(left.sum()) == expected
     (measured,) = evaluate("default", composed).measurements
-    assert measured.summary.other_faces == len(chosen)
+    assert measured.summary.about.other_faces == len(chosen)
     assert measured.faces == {index.name(image): face for image, face in chosen.items()}
     findings = {one.kind: one.paths for one in check_dataset(composed).findings}
     assert findings["other_face"] == tuple(index.name(image) for image in sorted(chosen))
@@ -101,4 +101,4 @@ def test_listed_pairs_are_of_the_most_prominent_faces(composed: Path, tmp_path: 
     rows = [f"{names[0]},{name},{int(name[:11] == names[0][:11])}" for name in names[1:]]
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("\n".join(["left,right,genuine", *rows]))
-    assert evaluate("default", composed, pairs=pairs).summary.other_faces == 0
+    assert evaluate("default", composed, pairs=pairs).summary.about.other_faces == 0

@@ -87,7 +87,7 @@ def test_an_older_bundle_is_balanced_and_says_that_its_errors_are_unknown(older,
     verdict = older.verify(*photos)
     assert (verdict.point.name, verdict.threshold) == ("balanced", 0.5)
     assert verdict.point.describe().startswith("unknown")
-    assert "errors" not in verdict.point.to_json()
+    assert "errors" not in verdict.to_json()["operating_point"]
 
 
 def test_the_words_of_a_verdict(known):
@@ -98,25 +98,25 @@ def test_the_words_of_a_verdict(known):
         (0.5, "not confirmed", False),
         (0.49, "different people", False),
     ):
-        verdict = Verdict.of(known.model.profile, score, point)
+        verdict = Verdict.of(known.model, score, point)
         assert (verdict.words, verdict.same, bool(verdict)) == (words, same, same)
         assert verdict.to_json()["verdict"] == words
         assert verdict_rows(verdict)[0][1].startswith(words)
-    assert Verdict.of(known.model.profile, 0.9, OperatingPoint(None)).to_json()["verdict"] is None
+    assert Verdict.of(known.model, 0.9, OperatingPoint(None)).words == "none: no threshold"
 
 
 def test_a_prior_moves_the_probability_and_is_named(known, photos):
     point = known.operating_point()
     equal, rare = (
-        Verdict.of(known.model.profile, 0.6, point),
-        Verdict.of(known.model.profile, 0.6, point, prior=0.01),
+        Verdict.of(known.model, 0.6, point),
+        Verdict.of(known.model, 0.6, point, prior=0.01),
     )
     odds = equal.probability / (1 - equal.probability) / 99
     assert rare.probability == pytest.approx(odds / (1 + odds))
     assert equal.describe_probability() == f"{equal.probability:.3f} (at equal priors)"
     assert rare.describe_probability() == f"{rare.probability:.3f} (at prior 0.01)"
     for score, word in ((1.0, "above"), (-1.0, "below")):
-        assert word in Verdict.of(known.model.profile, score, point).describe_probability()
+        assert word in Verdict.of(known.model, score, point).describe_probability()
     assert (equal.words, rare.words) == ("not confirmed", "different people")
     assert known.verify(*photos, prior=0.2).to_json()["prior"] == 0.2
     for prior in (0, 1, -1, 2, math.nan):

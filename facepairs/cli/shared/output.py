@@ -6,7 +6,6 @@ warn and log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
 
 import contextlib
 import io
-import json
 import os
 import re
 import sys
@@ -29,7 +28,6 @@ OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
 VERDICT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
-VERDICT_SCHEMA = 3
 MATCH = {True: "yes", False: "no", None: ""}
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
@@ -119,21 +117,20 @@ def can_print(text: str) -> bool:
     return True
 
 
-def json_text(value: dict[str, Any]) -> str:
-    """Return an object as indented JSON."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+def print_json(value: object) -> None:
+    """Print a result, or a dict of values with the version of results, on stdout."""
+    from facepairs.support.results import SCHEMA, json_text  # msgspec: `--help` does not need it
 
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object on stdout."""
-    print(json_text(value))
+    print(json_text({"schema": SCHEMA, **value} if isinstance(value, dict) else value))
 
 
 def print_error(kind: str, message: str, as_json: bool) -> None:
     """Print one line on stderr, or with `as_json` an object on stdout."""
     line = " ".join(message.split())
     if as_json:
-        print_json({"error": {"kind": kind, "message": line}})
+        from facepairs.support.results import json_text
+
+        print(json_text({"error": {"kind": kind, "message": line}}))
     else:
         # One write: a C library may be printing from another thread.
         sys.stderr.write(f"{_erase()}facepairs: error: {line}\n")
@@ -192,8 +189,8 @@ def print_rows(rows: Iterable[Sequence[str]]) -> None:
         print(line)
 
 
-def print_result(as_json: bool, value: dict[str, Any], rows: Iterable[tuple[str, str]]) -> None:
-    """Print the result of a command: an object with `as_json`, else rows of text."""
+def print_result(as_json: bool, value: object, rows: Iterable[tuple[str, str]]) -> None:
+    """Print the result of a command: as JSON with `as_json`, else rows of text."""
     if as_json:
         print_json(value)
     else:

@@ -5,8 +5,9 @@ All verifiers decide the same pairs, so only pairs on which they differ carry in
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
 from facepairs.evaluation.metrics.curves import pairs_needed
@@ -20,16 +21,14 @@ from facepairs.evaluation.metrics.estimates import (
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """A difference of two shares, and its interval of 95 %."""
 
     difference: float
     interval: Interval
 
 
-@dataclass(frozen=True)
-class PairwiseComparison:
+class PairwiseComparison(msgspec.Struct, frozen=True):
     """Two verifiers compared: differences are the first less the second.
 
     Attributes:
@@ -46,8 +45,7 @@ class PairwiseComparison:
     tar_at_far: dict[str, Difference]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Every two verifiers compared.
 
     Attributes:

@@ -63,7 +63,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
     """Return the page's HTML; the arguments are those of `write_page`."""
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
     photos = evaluation.data if pictures else None
-    place = Path(evaluation.summary.pairs).name  # a protocol, or a file
+    place = Path(evaluation.summary.about.pairs).name  # a protocol, or a file
     if evaluation.data and evaluation.selection and evaluation.selection.protocol == "heldout":
         place = evaluation.data.resolve().name
     history = tables["history"]
@@ -73,7 +73,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         "page.html",
         "page.js",
         evaluation=evaluation,
-        title=f"{', '.join(one.name for one in found)} on {place}",
+        title=f"{', '.join(one.summary.about.name for one in found)} on {place}",
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
@@ -126,18 +126,18 @@ def worst_pairs(
     Returns:
         Key, title, explanation and pairs of each kind.
     """
-    accepted, genuine = one.by_default.accepted, one.scores.genuine
+    accepted, genuine = one.by_default.accepted, one.pairs.genuine
     wrong = {"false_accepts": accepted & ~genuine, "false_rejects": ~accepted & genuine}
     return [
         (kind, title, f"{note} (threshold: {one.by_default.point.label})", found)
         for kind, (title, note) in KINDS.items()
-        if one.scores.has_names and (found := _worst(one, wrong[kind], photos))
+        if one.pairs.has_names and (found := _worst(one, wrong[kind], photos))
     ]
 
 
 def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPair]:
     """Return the wrong pairs that are farthest from their threshold."""
-    scores, threshold, places = one.scores, one.by_default.by_pair, np.flatnonzero(wrong)
+    scores, threshold, places = one.pairs, one.by_default.by_pair, np.flatnonzero(wrong)
     distance = np.abs(scores.score - threshold)[places]
     pairs = []
     for k in places[np.argsort(-distance, kind="stable")][:SHOWN].tolist():
@@ -153,7 +153,9 @@ def _worst(one: Measurement, wrong: Bools, photos: Path | None) -> list[WrongPai
 
 def _side(name: str, photos: Path | None, one: Measurement) -> Side:
     path = None if photos is None else find_photo(photos, name)
-    picture = None if path is None else photo_url(path, one.summary.aligned, one.faces.get(name, 1))
+    picture = (
+        None if path is None else photo_url(path, one.summary.about.aligned, one.faces.get(name, 1))
+    )
     return Side(name, person_name(name), name.replace("\\", "/").rpartition("/")[2], picture)
 
 

@@ -120,8 +120,8 @@ def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None
     from sklearn.metrics import roc_curve
 
     for place, one in enumerate(found):
-        line, name = series(place), shorten_name(one.name)
-        fmr, tmr, _ = roc_curve(one.scores.genuine, one.scores.score, drop_intermediate=False)
+        line, name = series(place), shorten_name(one.summary.about.name)
+        fmr, tmr, _ = roc_curve(one.pairs.genuine, one.pairs.score, drop_intermediate=False)
         height = (1 - tmr).clip(low, 1 - low) if low else tmr
         axes.plot(fmr.clip(low, 1 - low), height, label=name, **line)
         x, y = np.clip(error_values(one.summary.default_point), low, HIGH if low else 1)
@@ -182,7 +182,7 @@ def _det(found: Sequence[Measurement]) -> Figure:
 
 def _histogram(one: Measurement, place: int) -> Figure:
     figure, axes = new_figure(height_in=HEIGHT_IN + 0.5)
-    genuine, score = one.scores.genuine, one.scores.score
+    genuine, score = one.pairs.genuine, one.pairs.score
     edges = np.histogram_bin_edges(score, BINS)
     tallest = 0.0
     for label, members, colour, dash in (
@@ -216,7 +216,7 @@ def _histogram(one: Measurement, place: int) -> Figure:
 def _reliability(one: Measurement, place: int) -> Figure:
     figure, axes = new_figure()
     assert one.probability is not None
-    bins = reliability_curve(one.scores.genuine, one.probability, one.lookalike)
+    bins = reliability_curve(one.pairs.genuine, one.probability, one.lookalike)
     x, y, sizes = bins.probability, bins.genuine_share, 18 + 60 * bins.weight / bins.weight.max()
     axes.plot([0, 1], [0, 1], **DOTTED)
     axes.plot(x, y, color=SERIES[0], linewidth=1.4)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.evaluation.decisions import ThresholdFrom
-from facepairs.evaluation.error_rates import is_small, pair_counts
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
 from facepairs.evaluation.protocols import PairSelection
@@ -21,7 +20,7 @@ from facepairs.evaluation.report.table import (
     share,
     table_of,
 )
-from facepairs.evaluation.summary import Summary, wrong_pairs
+from facepairs.evaluation.summary import Summary, is_small, pair_counts, wrong_pairs
 from facepairs.support.machine import package_versions
 from facepairs.support.places import file_sha256
 from facepairs.support.words import counted
@@ -64,7 +63,9 @@ def evaluation_tables(
     if comparison is not None:
         tables = [
             _pairs_table(found),
-            summaries_table("verifier", {one.name: one.summary for one in found}, VERIFIERS_NOTE),
+            summaries_table(
+                "verifier", {one.summary.about.name: one.summary for one in found}, VERIFIERS_NOTE
+            ),
             _differences_table(comparison),
         ]
     for place, one in enumerate(found, 1):
@@ -73,7 +74,7 @@ def evaluation_tables(
             own.insert(0, facts_of("figures", "All figures", figure_rows(one.summary)))
         if not brief:
             own += [_points_table(one.summary), _folds_table(one.summary)]
-        verifier = one.name if comparison is not None else ""
+        verifier = one.summary.about.name if comparison is not None else ""
         tables += [replace(it, key=f"{it.key}-{place}", verifier=verifier) for it in own]
     if not brief:
         tables.append(_history_table(found, data, selection))
@@ -178,17 +179,21 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     indent = "" if point is summary.point else "  "
     among = f", {counted(people, 'person', 'people')}" if people else ""
     known, decided = None, None
-    if summary.people_left_out:
-        known = f"{summary.people_left_out:,} on whom a model was trained or calibrated"
+    if summary.about.people_left_out:
+        known = f"{summary.about.people_left_out:,} on whom a model was trained or calibrated"
     if indent:
         decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
     accuracy = f"{share(summary.balanced_accuracy)} ({accuracy_note(summary)})"
     rates = error_rates(point.errors).items()
     area, (low, high) = summary.auc.value, summary.auc.interval
     return [
-        ("Pairs from", f"{summary.pairs}{among}"),
-        ("Scored by", summary.scored_by or "unknown"),
-        ("Photos", summary.alignment and ALIGNMENTS.get(summary.alignment, summary.alignment)),
+        ("Pairs from", f"{summary.about.pairs}{among}"),
+        ("Scored by", summary.about.scored_by or "unknown"),
+        (
+            "Photos",
+            summary.about.alignment
+            and ALIGNMENTS.get(summary.about.alignment, summary.about.alignment),
+        ),
         ("People left out", known),
         ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
         (label, Cell(accuracy, summary.balanced_accuracy.value)),
@@ -322,14 +327,16 @@ def _history_table(
     found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
 ) -> Table:
     """Return how the figures were made: from which files, with which versions."""
-    scores = found[0].scores
+    scores = found[0].pairs
     versions = [f"{name} {version}" for name, version in package_versions().items()]
-    files = [Path(one.source) for one in found if Path(one.source).is_file()]
+    files = [
+        Path(one.summary.about.source) for one in found if Path(one.summary.about.source).is_file()
+    ]
     facts = [
         ("Created", datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")),
         ("facepairs", __version__),
         ("Libraries", ", ".join(versions)),
-        *((f"Scores of {one.name}", _origin(one)) for one in found),
+        *((f"Scores of {one.summary.about.name}", _origin(one)) for one in found),
         ("Photos", len({*scores.left, *scores.right}) if scores.has_names else None),
         ("Folder of photos", data),
         ("SHA-256 of the folder's list", selection.index.fingerprint if selection else None),
@@ -340,8 +347,8 @@ def _history_table(
 
 def _origin(one: Measurement) -> str:
     """Return in words where the scores of a verifier come from."""
-    made_by = one.summary.scored_by
+    made_by = one.summary.about.scored_by
     if made_by is None:
         return "of unknown origin"
-    network = one.provenance.embedder_sha256 if one.provenance else None
+    network = one.pairs.origin.embedder_sha256 if one.pairs.origin else None
     return f"by {made_by}" + (f" (network {network[:12]})" if network else "")

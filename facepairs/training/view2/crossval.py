@@ -11,7 +11,7 @@ All figures follow from the last two: `facepairs evaluate RUN` computes them aga
 import gc
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,19 +24,13 @@ from facepairs.errors import BadConfig, BadRun, FacepairsError
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
-from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
-from facepairs.evaluation.serialize import write_json
-from facepairs.evaluation.sources import (
-    RESULT,
-    SCORES,
-    CrossvalResult,
-    FoldNetwork,
-    ScoreSource,
-)
+from facepairs.evaluation.scores import ScoredPairs, read_scores, write_scores
+from facepairs.evaluation.sources import RESULT, SCORES, CrossvalResult, FoldNetwork
 from facepairs.evaluation.summary import Summary
 from facepairs.photos.photo_table import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extra
+from facepairs.support.results import Result, write_json
 from facepairs.training.run_folder import (
     BUNDLE,
     Run,
@@ -53,8 +47,7 @@ from facepairs.verification.verifier import Verifier
 FIXED = ("init", "lists", "pair_cache", "skip_bad")  # the model or the protocol decides them
 
 
-@dataclass(frozen=True)
-class CrossvalReport:
+class CrossvalReport(Result, frozen=True, kw_only=True):
     """The result of a cross-validation.
 
     Attributes:
@@ -64,7 +57,7 @@ class CrossvalReport:
         summary: The figures of all finished folds in `out`; None without any.
     """
 
-    out: Path
+    out: str
     model: str
     interrupted: bool
     summary: Summary | None
@@ -149,7 +142,9 @@ def run_folds(
         except KeyboardInterrupt:
             interrupted = True
         summary = _summarise(view, config.model, out)
-    return CrossvalReport(out, config.model, interrupted, summary)
+    return CrossvalReport(
+        out=str(out), model=config.model, interrupted=interrupted, summary=summary
+    )
 
 
 def run_fold(
@@ -159,7 +154,7 @@ def run_fold(
     split: PeopleSplit,
     config: Settings,
     folder: Path,
-) -> ScoreTable | None:
+) -> ScoredPairs | None:
     """Train on a split, check that the bundle knows no people of the fold, and score the fold.
 
     Args:
@@ -194,7 +189,7 @@ def run_fold(
     refuse_unusable(scored.failures, skip_bad=False)
     balanced = operating_point(model.profile, balanced=True)
     origin = provenance_of(model, f"LFW View 2, fold {fold}", balanced, protocol="view2")
-    write_scores(folder / SCORES, scored.table(), origin)
+    write_scores(folder / SCORES, replace(scored.pairs, origin=origin))
     return read_fold(folder, fold)
 
 
@@ -203,7 +198,7 @@ def fold_folder(out: Path, fold: int) -> Path:
     return out / f"fold-{fold:02}"
 
 
-def read_fold(folder: Path, fold: int) -> ScoreTable | None:
+def read_fold(folder: Path, fold: int) -> ScoredPairs | None:
     """Return a fold's scores; None when it is not finished or its files do not fit together."""
     try:
         scores = read_scores(folder / SCORES)
@@ -213,15 +208,15 @@ def read_fold(folder: Path, fold: int) -> ScoreTable | None:
     return scores if fits and _network(scores, fold) else None
 
 
-def _network(scores: ScoreTable, fold: int) -> FoldNetwork | None:
+def _network(scores: ScoredPairs, fold: int) -> FoldNetwork | None:
     """Return how the network decides that scored a fold; None where its scores do not tell."""
     origin = scores.origin
-    if origin is None or origin.balanced_threshold is None or origin.calibration is None:
+    if origin is None or origin.calibration is None:
         return None
-    return FoldNetwork(fold, origin.balanced_threshold, origin.calibration)
+    return FoldNetwork(fold, origin.calibration)
 
 
-def _check_fold(view: View2, fold: int, folder: Path, scores: ScoreTable) -> None:
+def _check_fold(view: View2, fold: int, folder: Path, scores: ScoredPairs) -> None:
     """Raise BadRun where a finished fold is of other people or pairs than the lists name."""
     check_unknown(open_model(folder / BUNDLE), view.index, view.people_of(fold), fold)
     pairs = view.pairs_of(fold)
@@ -240,19 +235,20 @@ def _summarise(view: View2, model: str, out: Path) -> Summary | None:
         return None
     (alignment, *_) = (scores.origin.alignment for scores in done.values() if scores.origin)
     provenance = Provenance(model=model, alignment=alignment, pairs="LFW View 2", protocol="view2")
-    write_scores(out / SCORES, _join([*done.values()]), provenance)
+    write_scores(out / SCORES, _join([*done.values()], provenance))
     write_json(out / RESULT, CrossvalResult(folds=networks, folds_in_all=len(folds)))
-    return measure_scores(ScoreSource("view2", str(out), model)).summary
+    return measure_scores(out, model).summary
 
 
-def _join(parts: list[ScoreTable]) -> ScoreTable:
-    """Return the scores of all folds in one table."""
+def _join(parts: list[ScoredPairs], origin: Provenance) -> ScoredPairs:
+    """Return the scores of all folds."""
     alike = [part.alike for part in parts if part.alike is not None]
-    return ScoreTable(
+    return ScoredPairs(
         [name for part in parts for name in part.left],
         [name for part in parts for name in part.right],
         np.concatenate([part.genuine for part in parts]),
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
         LookAlikes.join(alike) if len(alike) == len(parts) else None,
+        origin=origin,
     )

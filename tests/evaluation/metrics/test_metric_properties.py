@@ -1,10 +1,10 @@
 """Properties of the metrics that no scores may break, and slow versions that they agree with."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import pytest
 from by_hand import accuracy, error_rates
@@ -17,7 +17,7 @@ from facepairs.evaluation.metrics import curves
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.metrics.estimates import area
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, clopper_pearson
-from facepairs.evaluation.serialize import to_plain
+from facepairs.support.results import to_plain
 
 auc, eer = checked(curves.auc), checked(curves.eer)
 best_threshold = checked(curves.best_threshold)
@@ -213,7 +213,10 @@ def test_summary_does_not_depend_on_pair_order(data, random, threshold):
     for name in summed:  # intervals from sums of floats
         found, wanted = (to_plain({name: getattr(one, name)}) for one in (shuffled, summary))
         assert found == approx(wanted)
-    assert replace(shuffled, **{name: getattr(summary, name) for name in summed}) == summary
+    assert (
+        msgspec.structs.replace(shuffled, **{name: getattr(summary, name) for name in summed})
+        == summary
+    )
 
 
 def approx(plain):

@@ -1,7 +1,7 @@
 import json
 import math
-from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from by_hand import accuracy, error_rates
@@ -27,13 +27,15 @@ from facepairs.evaluation.metrics.curves import (
 from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.report.table import facts_of
 from facepairs.evaluation.report.tables import figure_rows
-from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
+from facepairs.evaluation.summary import About, Summary, summarise, wrong_pairs
+from facepairs.support.results import to_plain
 
 
 def texts(summary: Summary) -> dict[str, str]:
     """Return what a terminal shows of a summary."""
-    rows = facts_of("figures", "", figure_rows(replace(summary, pairs="p.csv"))).rows
+    rows = facts_of(
+        "figures", "", figure_rows(msgspec.structs.replace(summary, about=About(pairs="p.csv")))
+    ).rows
     return {label.text: value.text for label, value in rows}
 
 

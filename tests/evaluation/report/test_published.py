@@ -10,7 +10,6 @@ from figures import fold_accuracy
 
 from facepairs.evaluation.measurement import Measurement, measure_scores
 from facepairs.evaluation.metrics.curves import auc
-from facepairs.evaluation.sources import ScoreSource
 
 RESULTS = Path(__file__).parents[3] / "scripts" / "results"
 VIEW2 = RESULTS / "view2"
@@ -21,7 +20,7 @@ METHODS = sorted(path.parent.name for path in VIEW2.glob("*/result.json"))
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Measurement]:
-    return {name: measure_scores(ScoreSource("view2", str(VIEW2 / name), name)) for name in METHODS}
+    return {name: measure_scores(VIEW2 / name, name) for name in METHODS}
 
 
 def test_every_published_folder_is_measured():
@@ -52,7 +51,7 @@ def test_result_files_follow_from_scores_and_thresholds(measured, method):
         assert (point.threshold, point.reason) == (tar["threshold"], tar["reason"])
         assert summary.true_accepts(far).value == pytest.approx(tar["tar"], abs=1e-12)
         assert point.errors.fmr.count == tar["false_accepts"]
-    scores = measured[method].scores
+    scores = measured[method].pairs
     for fold, row in zip(summary.folds, published["folds"], strict=True):
         own = scores.fold == row["fold"]
         fmr, fnmr = fold.errors.fmr, fold.errors.fnmr
@@ -96,10 +95,10 @@ def by_lfws_rule(folder: Path) -> tuple[float, float]:
 )
 def test_accuracies_by_lfws_rule_follow_from_the_scores(folder):
     mean, error = by_lfws_rule(folder)
-    summary = measure_scores(ScoreSource("view2", str(folder), folder.name)).summary
+    summary = measure_scores(folder, folder.name).summary
     assert summary.lfw_accuracy.value == pytest.approx(mean)
     assert summary.lfw_accuracy.standard_error == pytest.approx(error)
-    by_file = measure_scores(ScoreSource("scores", str(folder / "scores.csv"), folder.name)).summary
+    by_file = measure_scores(folder / "scores.csv", folder.name).summary
     assert by_file.lfw_accuracy == summary.lfw_accuracy
     figures = [f"{value:.4f}".lstrip("0") for value in (mean, error, summary.accuracy.value)]
     assert f"| {figures[0]} ± {figures[1]} | {figures[2]} ± " in ACCURACY.read_text("utf-8")

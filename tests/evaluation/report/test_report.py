@@ -8,15 +8,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
 from tiny.scores import draw_photos, invented, write_method
 
+from facepairs.bundles.error_profile import Calibration
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.page.page import render_page, worst_pairs
-from facepairs.evaluation.scores import ScoreTable, write_scores
+from facepairs.evaluation.scores import ScoredPairs, write_scores
 from facepairs.verification.provenance import Provenance
 
 EVIL = "<script>alert(1)</script>$x_y$&\"'"
@@ -108,7 +111,7 @@ def test_every_figure_and_table_is_on_the_page(single, several):
 
 def test_numbers_on_the_page_are_those_of_the_summary(single, several):
     found, html = single
-    summary = found.to_json()
+    (summary,) = found.result.to_json()["models"]
     reader = read(html)
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
@@ -123,7 +126,7 @@ def test_numbers_on_the_page_are_those_of_the_summary(single, several):
     text = "".join(reader.text)
     assert f"{100 * accuracy['value']:.2f} % ± {100 * accuracy['standard_error']:.2f}" in text
     assert "facepairs evaluate 'a b'" in text
-    two = several[0].to_json()["comparison"]["differences"][0]
+    two = several[0].result.to_json()["comparison"]["differences"][0]
     values = {a["data-value"] for tag, a in read(several[1]).tags if tag == "td"}
     assert {str(two[name]["difference"]) for name in ("balanced_accuracy", "auc")} <= values
 
@@ -132,28 +135,35 @@ def test_worst_errors_are_shown_with_photos_and_scores(single):
     found, html = single
     one = found.measurements[0]
     accepted, threshold = one.by_default.accepted, one.by_default.by_pair
-    margins = np.where(accepted & ~one.scores.genuine, one.scores.score - threshold, 0)
+    margins = np.where(accepted & ~one.pairs.genuine, one.pairs.score - threshold, 0)
     worst = int(margins.argmax())
     images = [a for tag, a in read(html).tags if tag == "img"]
     pictures = [a for a in images if a["src"].startswith("data:image/jpeg")]
     assert len(pictures) == 2 * 2 * 8
-    assert pictures[0]["alt"] == one.scores.left[worst]
+    assert pictures[0]["alt"] == one.pairs.left[worst]
     data = base64.b64decode(pictures[0]["src"].partition(",")[2])
     with Image.open(io.BytesIO(data)) as image:
         image.load()
         assert (image.format, image.size) == ("JPEG", (144, 144))
         assert not image.getexif()
-    assert f"{one.scores.score[worst]:.3f}" in html
+    assert f"{one.pairs.score[worst]:.3f}" in html
+
+
+def called(one, name):
+    """Return the figures of a measurement under another name."""
+    about = msgspec.structs.replace(one.summary.about, name=name)
+    return msgspec.structs.replace(one.summary, about=about)
 
 
 def test_names_are_escaped_everywhere(world):
     found = evaluate([str(world / "scores.csv")])
     (one,) = found.measurements
-    scores = one.scores
+    scores = one.pairs
     evil = [f"{EVIL}/{EVIL}.png"] * len(scores)
-    named = ScoreTable(evil, evil, scores.genuine, scores.fold, scores.score)
-    changed = replace(one, scores=named, name=EVIL, warnings=[EVIL])
-    hostile = replace(found, measurements=(changed, replace(changed, name="_second")))
+    named = ScoredPairs(evil, evil, scores.genuine, scores.fold, scores.score)
+    changed = replace(one, pairs=named, summary=called(one, EVIL), warnings=[EVIL])
+    second = replace(changed, summary=called(one, "_second"))
+    hostile = replace(found, measurements=(changed, second))
     html = render_page(hostile, EVIL)
     reader = read(html)
     assert sum(tag == "script" for tag, _ in reader.tags) == 1
@@ -248,16 +258,14 @@ def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
     genuine, score = np.array([True, False, False, True]), np.array([0.5, 0.4, 0.0, 1.0])
-    scores = ScoreTable(left, right, genuine, np.zeros(4, np.int16), score)
+    scores = ScoredPairs(left, right, genuine, np.zeros(4, np.int16), score)
     origin = Provenance(
         model="mine",
         pairs="drawn",
-        balanced_threshold=0.3,
-        threshold=0.6,
-        operating_point="fmr-0.01",
-        max_fmr=0.01,
+        operating_point=OperatingPoint(0.6, max_fmr=0.01),
+        calibration=Calibration(10.0, -3.0),
     )
-    write_scores(tmp_path / "s.csv", scores, origin)
+    write_scores(tmp_path / "s.csv", replace(scores, origin=origin))
     (one,) = evaluate(tmp_path / "s.csv").measurements
     kinds = {kind: pairs for kind, _, _, pairs in worst_pairs(one, None)}
     assert list(kinds) == ["false_rejects"]

@@ -13,9 +13,9 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.page.page import find_photo, photo_url
-from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
-from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import ScoreSource, find_sources
+from facepairs.evaluation.scores import ScoredPairs, match_pairs, write_scores
+from facepairs.evaluation.sources import find_sources
+from facepairs.support.results import to_plain
 
 
 def test_a_picture_shows_the_face_wherever_it_is(faces, tmp_path):
@@ -34,8 +34,7 @@ def test_a_picture_shows_the_face_wherever_it_is(faces, tmp_path):
 def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, folds):
     scores = invented(folds=folds)
     write_scores(tmp_path / "scores.csv", scores)
-    source = ScoreSource("scores", str(tmp_path / "scores.csv"), "scores")
-    measured = measure_scores(source)
+    measured = measure_scores(tmp_path / "scores.csv")
     summary, accepted = measured.summary, scores.score >= measured.decided.by_pair
     expected = figures_of(scores.genuine, scores.score, None, scores.fold)
     assert summary.point.errors.fmr.value == expected.point.errors.fmr.value
@@ -54,16 +53,16 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     with pytest.raises(BadConfig):
         find_sources([str(tmp_path)])
     found, folder = find_sources([str(run), str(data)])
-    assert [(s.kind, s.path) for s in found] == [("view2", str(one)), ("view2", str(other))]
+    assert found == [(str(one), "fisher"), (str(other), "pixels")]
     assert folder == data
-    assert find_sources([str(one)]) == ([ScoreSource("view2", str(one), "fisher")], None)
-    file = ScoreSource("scores", str(scores), tmp_path.name)
+    assert find_sources([str(one)]) == ([(str(one), "fisher")], None)
+    file = str(scores), tmp_path.name
     assert find_sources([str(scores)]) == ([file], None)
     assert find_sources([str(scores), str(data)]) == ([file], data)
     found, folder = find_sources(["default", "a/bundle", "b/bundle", str(data)])
-    assert [s.name for s in found] == ["default", "a", "b"]
+    assert [name for _, name in found] == ["default", "a", "b"]
     found, _ = find_sources(["a/x/bundle", "b/x/bundle", str(data)])
-    assert [s.name for s in found] == ["a/x/bundle", "b/x/bundle"]
+    assert [name for _, name in found] == ["a/x/bundle", "b/x/bundle"]
     for words in ([], ["default"], [str(data)]):
         with pytest.raises(BadConfig):
             find_sources(words)
@@ -77,7 +76,7 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
 def test_pairs_are_matched_by_their_photos():
     first = invented(40)
     order = np.random.default_rng(0).permutation(40)
-    swapped = ScoreTable(
+    swapped = ScoredPairs(
         [first.right[k] for k in order],
         [first.left[k] for k in order],
         *(part[order] for part in (first.genuine, first.fold, first.score)),
@@ -86,12 +85,12 @@ def test_pairs_are_matched_by_their_photos():
     np.testing.assert_array_equal(swapped.score[lined], first.score)
     with pytest.raises(BadData):
         match_pairs(first, invented(38), ("a", "b"))
-    nameless = ScoreTable([""] * 40, [""] * 40, first.genuine, first.fold, first.score)
+    nameless = ScoredPairs([""] * 40, [""] * 40, first.genuine, first.fold, first.score)
     assert match_pairs(nameless, nameless, ("a", "b")).tolist() == list(range(40))
     three = (np.ones(3, bool), np.zeros(3, np.int16), np.arange(3.0))
-    twice = ScoreTable(["a", "b", "a"], ["b", "a", "c"], *three)
+    twice = ScoredPairs(["a", "b", "a"], ["b", "a", "c"], *three)
     assert match_pairs(twice, twice, ("a", "b")).tolist() == [0, 1, 2]
-    turned = ScoreTable(first.left, first.right, ~first.genuine, first.fold, first.score)
+    turned = ScoredPairs(first.left, first.right, ~first.genuine, first.fold, first.score)
     with pytest.raises(BadData):
         match_pairs(first, turned, ("a", "b"))
 
@@ -99,7 +98,7 @@ def test_pairs_are_matched_by_their_photos():
 def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     scores = invented()
     folder = write_method(tmp_path / "fisher", scores)
-    found = measure_scores(ScoreSource("view2", str(folder), "fisher"))
+    found = measure_scores(folder, "fisher")
     np.testing.assert_allclose(found.decided.by_pair, 0.9 + 0.1 * scores.fold)
     right = (scores.score >= found.decided.by_pair) == scores.genuine
     assert found.summary.accuracy.value == pytest.approx(right.mean())
@@ -110,10 +109,10 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     for damaged in (b'{"folds": [', b'"folds" \xff', b"[" * 100_000, b'["folds"]'):
         (folder / "result.json").write_bytes(damaged)
         with pytest.raises(BadData, match=r"result\.json: "):
-            measure_scores(ScoreSource("view2", str(folder), "fisher"))
+            measure_scores(folder, "fisher")
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
     with pytest.raises(BadData, match=r"result.json: folds\[0\]: "):
-        measure_scores(ScoreSource("view2", str(folder), "fisher"))
+        measure_scores(folder, "fisher")
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "Person_00/../../secret.png"])

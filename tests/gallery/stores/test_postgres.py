@@ -243,9 +243,10 @@ def test_the_commands_take_a_database(tmp_path, url):
     words = ("gallery", "add", url, "--name", "Ann", image, "--any-quality", *model, "--json")
     added = json.loads(in_process(*words, check=0).stdout)
     assert (added["enrolled"], added["people"]) == (1, 1)
-    assert added["gallery"].startswith(f"postgresql://tester@/{database_of(url)}?host=")
-    found = in_process("gallery", "identify", url, image, *model, "--json", check=0)
-    assert json.loads(found.stdout)["faces"][0]["name"] == "Ann"
+    done = in_process("gallery", "identify", url, image, *model, "--json", check=0)
+    found = json.loads(done.stdout)
+    assert found["gallery"].startswith(f"postgresql://tester@/{database_of(url)}?host=")
+    assert found["faces"][0]["name"] == "Ann"
     assert "Ann" in in_process("gallery", "list", url, check=0).stdout
     assert len(in_process("gallery", "list", url, check=0).stdout.splitlines()) == 2
     in_process("gallery", "remove", url, "Ann", check=0)

@@ -1,18 +1,21 @@
 """Scored pairs of invented people, and photos and run folders to go with them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from facepairs.evaluation.scores import ScoreTable, write_scores
+from facepairs.evaluation.scores import ScoredPairs, write_scores
 from facepairs.verification.provenance import Provenance
 
 FOLDS = 4
 
 
-def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = FOLDS) -> ScoreTable:
+def invented(
+    pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = FOLDS
+) -> ScoredPairs:
     """Return alternating genuine and impostor pairs of 20 people, in equal folds (0: no folds)."""
     draw = np.random.Generator(np.random.Philox(seed))
     genuine = np.arange(pairs) % 2 == 0
@@ -24,7 +27,7 @@ def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = F
         right.append(photo(other, 4 + number // 40 % 3))
     fold = np.arange(pairs) * folds // pairs + 1 if folds else np.zeros(pairs)
     score = draw.normal(size=pairs) + apart * genuine
-    return ScoreTable(left, right, genuine, fold.astype(np.int16), score)
+    return ScoredPairs(left, right, genuine, fold.astype(np.int16), score)
 
 
 def photo(person: int, number: int) -> str:
@@ -43,16 +46,15 @@ def draw_photos(root: Path) -> Path:
     return root
 
 
-def write_method(folder: Path, scores: ScoreTable) -> Path:
+def write_method(folder: Path, scores: ScoredPairs) -> Path:
     """Write the folder of a method as `crossval` writes it."""
     folder.mkdir(parents=True)
     origin = Provenance(model=folder.name, pairs="LFW View 2", protocol="view2")
-    write_scores(folder / "scores.csv", scores, origin)
+    write_scores(folder / "scores.csv", replace(scores, origin=origin))
     numbers = np.unique(scores.fold).tolist()
     rows = [
         {
             "fold": k,
-            "threshold": 0.9 + 0.1 * k,
             "people": {"training": 10 + k},
             "seed": 3,
             "calibration": {"scale": 2.0, "offset": -1.8 - 0.2 * k},

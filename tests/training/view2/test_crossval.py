@@ -18,7 +18,6 @@ from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
-from facepairs.evaluation.sources import ScoreSource
 from facepairs.photos.photo_table import inspect_photos
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.run_folder import Run
@@ -75,7 +74,7 @@ def test_a_finished_fold_has_a_run_folder_and_the_scores_of_verify(view, done):
     for fold in (1, 2):
         folder = out / f"fold-0{fold}"
         scores, model = read_fold(folder, fold), open_model(folder / "bundle")
-        assert scores.origin.balanced_threshold == model.profile.threshold
+        assert scores.origin.calibration.threshold == model.profile.threshold
         assert scores.origin.calibration.scale == model.profile.calibration.scale
         split = view.split(fold, CONFIG.resolve())
         assert Run.read(folder).people == {name: len(part) for name, part in vars(split).items()}
@@ -125,12 +124,13 @@ def test_the_result_can_be_computed_from_scores_and_thresholds(done):
     figures, out = done
     result = json.loads((out / "result.json").read_text())
     scores = read_scores(out / SCORES)
-    thresholds = {row["fold"]: row["threshold"] for row in result["folds"]}
+    curves = {row["fold"]: row["calibration"] for row in result["folds"]}
+    thresholds = {fold: -curve["offset"] / curve["scale"] for fold, curve in curves.items()}
     again = figures_of(scores.genuine, scores.score, thresholds, scores.fold)
-    assert (figures.accuracy, figures.eer) == (again.accuracy, again.eer)
+    assert (figures.accuracy, figures.eer.value) == (again.accuracy, again.eer.value)
     assert figures.auc.value == again.auc.value
     assert 0 <= figures.ece <= 1
-    assert figures.alignment == "landmarks-5"
+    assert figures.about.alignment == "landmarks-5"
     assert (len(result["folds"]), result["folds_in_all"]) == (2, FOLDS)
 
 
@@ -141,9 +141,9 @@ def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(v
         alike = (np.arange(len(table)) % 5 == 1) & ~table.genuine
         seen = msgspec.structs.replace(origin.calibration, lookalikes=True)
         origin = msgspec.structs.replace(origin, calibration=seen)
-        write_scores(scores, replace(table, alike=LookAlikes.of(alike)), origin)
+        write_scores(scores, replace(table, alike=LookAlikes.of(alike), origin=origin))
     result = crossval(view, copied).summary
-    measured = measure_scores(ScoreSource("view2", str(copied), "run")).summary
+    measured = measure_scores(copied, "run").summary
     assert result.ece == measured.ece != done[0].ece
 
 
@@ -169,7 +169,7 @@ def test_scores_of_another_fold_or_without_their_origin_are_ignored(copied):
     assert read_fold(folder, 2) is None
     beside = provenance_path(folder / SCORES)
     origin = json.loads(beside.read_text())
-    for change in ({"balanced_threshold": None}, {"calibration": {}}, {"schema": 2}):
+    for change in ({"calibration": None}, {"calibration": {}}, {"schema": 2}):
         beside.write_text(json.dumps(origin | change))
         assert read_fold(folder, 1) is None
     beside.write_text(json.dumps(origin))
