@@ -11,6 +11,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.error_profile import (
     Calibration,
     ErrorProfile,
+    IncludedModelFigures,
     SmallFaces,
     TurnedFaces,
     gallery_point,
@@ -61,18 +62,24 @@ def profile_of(*rows, errors=None, default_fmr=None):
 def test_hard_faces_are_smaller_than_a_size_or_turned_at_least_so_far():
     small = [msgspec.structs.replace(TABLE, people=number) for number in (1, 2)]
     turned = msgspec.structs.replace(TABLE, people=3)
-    table = msgspec.structs.replace(
-        TABLE,
+    figures = IncludedModelFigures(
         small_faces=tuple(
             SmallFaces(below_px=px, errors=errors)
             for px, errors in zip((30, 60), small, strict=True)
         ),
         turned_faces=(TurnedFaces(above_yaw=0.25, errors=turned),),
+        cohort_width=1,
+        cohort_content=bytes(4),
     )
-    assert table.of_hard_faces(60, 0.2) == []
-    assert table.of_hard_faces(59.9, -0.2) == [small[1]]
-    assert table.of_hard_faces(30, 0.25) == [small[1], turned]
-    assert table.of_hard_faces(29.9, -0.25) == [small[0], turned]
+    profile = msgspec.structs.replace(profile_of(FULL, errors=TABLE), included=figures)
+    point = operating_point(profile, threshold=0.2)
+
+    def people(side_px: float, yaw: float) -> int | None:
+        return point_for_faces(profile, point, side_px, yaw).errors.people
+
+    assert people(60, 0.2) == TABLE.people
+    assert (people(59.9, -0.2), people(30, 0.2), people(29.9, 0.2)) == (2, 2, 1)
+    assert (people(60, 0.25), people(60, -0.25)) == (3, 3)
 
 
 def test_without_a_promise_the_balanced_threshold_decides():
