@@ -1,15 +1,17 @@
 """Every verdict says at which threshold it was made, and which errors to expect there."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from drawn.photos import noise_photos
 from tiny.bundles import AMONG_LOOKALIKES, embedding_network, score_pairs, tiny_bundle
 
-from facepairs.bundles.error_profile import Calibration
+from facepairs.bundles.error_profile import Calibration, ErrorProfile
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig, BadData
+from facepairs.support.results import SCHEMA
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
@@ -34,13 +36,21 @@ def older(tmp_path_factory):
     return Verifier.load(bundle.folder, threads=1)
 
 
-def test_without_a_threshold_or_a_calibration_there_is_a_score_alone():
-    verdict = Verdict(None, None, 0.25, OperatingPoint(None))
+def verdict_of(known, score, threshold, curve):
+    """Return the verdict of a model with another calibration, or with none."""
+    model = replace(known.model, profile=ErrorProfile(calibration=curve))
+    return Verdict.of(model, score, OperatingPoint(threshold))
+
+
+def test_without_a_threshold_or_a_calibration_there_is_a_score_alone(known):
+    verdict = verdict_of(known, 0.25, None, None)
     assert (verdict.threshold, verdict.words) == (None, "none: no threshold")
     assert verdict.describe_probability() == "none: not calibrated"
     values = verdict.to_json()
-    assert (values["verdict"], values["same"], values["probability"]) == (None, None, None)
-    assert (values["score"], values["faces"]) == (0.25, {"left": None, "right": None})
+    assert (values["same"], values["probability"]) == (None, None)
+    assert values["verdict"] == "none: no threshold"
+    assert (values["score"], values["left"], values["right"]) == (0.25, None, None)
+    assert values["schema"] == SCHEMA
     with pytest.raises(BadData):
         bool(verdict)
 
@@ -54,8 +64,11 @@ def test_without_a_threshold_or_a_calibration_there_is_a_score_alone():
         (False, None, "different people"),
     ],
 )
-def test_a_verdict_in_words(same, probability, words):
-    verdict = Verdict(same, probability, 0.0, OperatingPoint(0.5))
+def test_a_verdict_in_words(known, same, probability, words):
+    odds = probability and probability / (1 - probability)
+    curve = None if odds is None else Calibration(1.0, math.log(odds))  # at the score 0
+    verdict = verdict_of(known, 0.0, -1.0 if same else 1.0, curve)
+    assert verdict.probability == (probability and pytest.approx(probability))
     assert (verdict.words, verdict.to_json()["verdict"]) == (words, words)
     assert bool(verdict) is same
 
