@@ -39,6 +39,12 @@ def test_the_order_of_two_images_does_not_matter(scorer, count, seed):
     assert there.tobytes() == back.tobytes()
 
 
+def test_no_crops_have_no_embeddings_but_their_width(make_bundle):
+    scorer = scorer_of(make_bundle("embedding"))
+    rows = scorer.embed(crops(0))
+    assert (rows.shape, rows.dtype) == ((0, scorer.embed(crops(1)).shape[1]), np.float32)
+
+
 def test_a_pair_network_returns_its_own_scores(make_bundle):
     left, right = crops(5), crops(5, 1)
     expected = -np.abs(left.astype(float) - right).mean(axis=(1, 2, 3)) / 255

@@ -4,6 +4,7 @@ import re
 import shutil
 
 import numpy as np
+import psutil
 import pytest
 import tensorflow as tf
 from drawn.crop_plans import whole_plan
@@ -58,11 +59,14 @@ def test_features_from_the_files_store_are_the_same(index, expected):
     assert np.array_equal(store.rows, expected)
 
 
-def test_features_that_exceed_the_memory_are_refused(index, images):
-    backbone = MeanColour()
-    backbone.feature_count = 10**12
+def test_features_are_refused_only_if_they_exceed_the_free_memory(index, images, monkeypatch):
+    needed = images.rows.shape[0] * MeanColour.feature_count * 2  # float16
+    free = psutil.virtual_memory()._replace(available=needed)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    assert build(index, images).rows.nbytes == needed
+    free = free._replace(available=needed - 1)
     with pytest.raises(NotEnough):
-        precompute(backbone, images, len(index))
+        build(index, images)
 
 
 def test_the_error_names_an_undecodable_image(faces, tmp_path):

@@ -98,6 +98,10 @@ HAZARDS = {
         PICTURE[:19] + b"!\xfe\1x\0" * 6000 + PICTURE[19:],
         "a GIF of over 10,000 parts",
     ),
+    "GIF comments without a palette": (
+        PICTURE[:10] + b"\0" + PICTURE[11:13] + b"!\xfe\1x\0" * 6000 + PICTURE[19:],
+        "a GIF of over 10,000 parts",
+    ),
 }
 
 

@@ -120,4 +120,5 @@ def test_names_that_lead_out_of_the_folder_are_missing(tmp_path, name):
     root = draw_photos(tmp_path / "photos")
     Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
     assert find_photo(root, photo(0, 1)) == root / photo(0, 1)
+    assert find_photo(root, 3000 * "x") is find_photo(root, "a\0b") is None
     assert find_photo(root, name) is None
