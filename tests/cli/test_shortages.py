@@ -10,7 +10,7 @@ import time
 import pytest
 from processes.command_line import command, facepairs, in_process
 
-from facepairs.bundles import loading
+from facepairs.bundles import model
 from facepairs.cli import main as cli
 from facepairs.cli.shared.output import describe_failure
 
@@ -56,7 +56,7 @@ def test_a_bug_has_a_traceback_and_an_exit_code_of_its_own(monkeypatch, words):
     def raising(model):
         raise RuntimeError("no shortage")
 
-    monkeypatch.setattr(loading, "open_model", raising)
+    monkeypatch.setattr(model, "open_model", raising)
     done = in_process("info", "default", *words, check=70)
     lines = done.stderr.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
