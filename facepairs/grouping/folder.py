@@ -32,6 +32,7 @@ from facepairs.gallery.identity import clean_name
 from facepairs.grouping.collection import NO_FACE, Box, Collection, read_photos
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_leftover
+from facepairs.support.words import command_line
 from facepairs.verification.verifier import Verifier
 
 FACES, PAGE = "faces.csv", "people.html"
@@ -180,7 +181,8 @@ def folder_name(name: str) -> str:
     """
     clean = clean_name(name)
     if clean == APART or is_leftover(clean) or any(mark in clean for mark in "/\\:"):
-        raise BadConfig(f"{name!r}: no folder of a person can have this name; choose another")
+        rename = command_line("gallery", "rename", "GALLERY", name, "NEW_NAME")
+        raise BadConfig(f"{name!r}: cannot be the name of a folder; give another: {rename}")
     return clean
 
 

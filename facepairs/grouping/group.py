@@ -1,6 +1,6 @@
 """`group`: a collection of photos, sorted by people."""
 
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 from facepairs.errors import BadBundle, BadConfig
@@ -52,7 +52,7 @@ def group(
     Raises:
         BadData: The folder holds no photo; or `out` cannot be written, is something else, or has
             one face in the folders of two people.
-        BadConfig: The precision is outside (0, 1).
+        BadConfig: The precision is outside (0, 1), or a name in the gallery is none for a folder.
         BadBundle: The model does not serve, or its grouping was not measured.
         NotEnough: The model was measured on too few pairs for this precision.
         MissingExtra: The extra `measure` is not installed.
@@ -89,14 +89,9 @@ def group(
 
 
 def known_faces(gallery: Gallery) -> KnownFaces | None:
-    """Return the faces of a gallery's people; those whose name no folder can have are left out."""
-    vectors = gallery.vectors()
-    names: dict[str, str] = {}
-    for name in vectors.people:
-        with suppress(BadConfig):
-            names[name] = folder_name(name)
-    embeddings, people = vectors.rows()
-    kept = [row for row, name in enumerate(people) if name in names]
-    if not kept:
+    """Return the faces of a gallery's people; raises BadConfig if no folder can have a name."""
+    embeddings, people = gallery.vectors().rows()
+    if not people:
         return None
-    return KnownFaces(unit_rows(embeddings[kept]), tuple(names[people[row]] for row in kept))
+    names = {name: folder_name(name) for name in set(people)}
+    return KnownFaces(unit_rows(embeddings), tuple(names[name] for name in people))

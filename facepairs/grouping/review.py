@@ -36,23 +36,18 @@ def certainties(embeddings: ScoreArray, person: Sequence[str]) -> Floats:
     """
     result = np.full(len(person), np.nan)
     faces = np.flatnonzero([bool(name) for name in person])
-    if not len(faces):
-        return result
-    names, number = np.unique(np.array(person)[faces], return_inverse=True)
-    total = np.zeros((len(names), embeddings.shape[1]), np.float32)
-    np.add.at(total, number, embeddings[faces])
-    size = np.bincount(number).astype(np.float32)
+    number = np.unique(np.array(person)[faces], return_inverse=True)[1]
+    means = GroupMeans.of(embeddings[faces], number, None)
     for begin in range(0, len(faces), ROWS):
         part = slice(begin, begin + ROWS)
-        rows, own = embeddings[faces[part]], number[part]
-        near = (rows @ total.T) / size
-        at = np.arange(len(rows))
-        others = np.maximum(size[own] - 1, 1)
-        inside = 1 - (near[at, own] * size[own] - 1) / others
+        own = number[part]
+        near = embeddings[faces[part]] @ means.mean.T
+        at, size = np.arange(len(own)), means.size[own]
+        inside = 1 - (near[at, own] * size - 1) / np.maximum(size - 1, 1)
         near[at, own] = -1  # the largest distance, where there is no one else
         outside = 1 - near.max(axis=1)
         silhouette = (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-9)
-        result[faces[part]] = np.where(size[own] > 1, silhouette, 0)
+        result[faces[part]] = np.where(size > 1, silhouette, 0)
     return result
 
 

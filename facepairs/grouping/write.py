@@ -95,8 +95,8 @@ def _plan(groups: Groups, out: Path, before: PeopleFolder) -> tuple[list[FaceRow
             rows[number] = row._replace(file=kept.get(old.file, ""), file_sha256=old.file_sha256)
             continue
         photo = PurePosixPath(row.photo)
-        cut_name = photo.name if face.number == 1 else f"{photo.stem}_face{face.number}.jpg"
-        name = _free_name(PurePosixPath(old.file).name or cut_name, used)
+        new_name = photo.name if face.number == 1 else f"{photo.stem}_face{face.number}.jpg"
+        name = _free_name(PurePosixPath(old.file).name or new_name, used)
         folder = row.person or (UNCERTAIN if number in uncertain else ONE_PHOTO)
         sha256 = old.file_sha256 or (face.sha256 if face.number == 1 else "")
         rows[number] = row = row._replace(file=f"{folder}/{name}", file_sha256=sha256)

@@ -175,6 +175,9 @@ def test_a_gallery_names_people_and_photos_are_copied(heap, drawn, tmp_path):
     assert people["Ann"] >= 4
     assert not (out / "Ann" / "a0.jpg").samefile(heap / "trip0" / "a0.jpg")
     in_process("group", heap, "--out", out, "--gallery", tmp_path / "missing", check=2)
+    in_process("gallery", "rename", known, "Ann", "Ann/Bea", check=0)
+    refused = in_process("group", heap, "--out", out, "--gallery", known, "--json", check=2)
+    assert "'Ann/Bea'" in json.loads(refused.stdout)["error"]["message"]
 
 
 def test_files_of_photos_that_are_gone_stay(heap, grouped, tmp_path):
