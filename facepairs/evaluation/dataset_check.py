@@ -88,7 +88,7 @@ def check_dataset(root: Path) -> DatasetReport:
 def _count(index: FaceIndex, records: Sequence[PhotoRecord]) -> Counts:
     """Return a folder in figures."""
     images = index.image_counts
-    sizes = Counter((one.width_px, one.height_px) for one in records if one.width_px)
+    sizes = Counter((record.width_px, record.height_px) for record in records if record.width_px)
     by_area = sorted(sizes, key=lambda size: (size[0] * size[1], size))
     return Counts(
         people=len(index.people),

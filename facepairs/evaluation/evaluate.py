@@ -102,7 +102,7 @@ class Evaluation:
     def result(self) -> EvaluationResult:
         """All figures, as `--json` prints them."""
         return EvaluationResult(
-            models=[one.summary for one in self.measurements],
+            models=[measured.summary for measured in self.measurements],
             comparison=self.comparison,
             warnings=list(self.warnings),
         )
@@ -152,7 +152,7 @@ def evaluate(
         MissingExtra: The extra `measure` is not installed.
     """
     require_extra("measure", "facepairs.evaluate")
-    words = [str(one) for one in ([sources] if isinstance(sources, Place) else sources)]
+    words = [str(source) for source in ([sources] if isinstance(sources, Place) else sources)]
     words += [] if data is None else [str(data)]
     named, folder = find_sources(words)
     for_models = {
@@ -196,7 +196,7 @@ def evaluate(
             measured[path] = measure_scores(Path(path), name, people_groups, relatives)
     measurements = tuple(measured[path] for path, _ in named)
     comparison = _compare(measurements) if len(measurements) > 1 else None
-    warnings = [line for one in measurements for line in one.warnings]
+    warnings = [line for measured in measurements for line in measured.warnings]
     lines = list(dict.fromkeys(warnings))  # several may share a warning
     return Evaluation(measurements, comparison, folder, selection, lines)
 
@@ -227,7 +227,9 @@ def _measure_models(
         path: score_pairs(Verifier(model), index, pairs, used[path])
         for path, model in models.items()
     }
-    failures = {image: error for one in scored.values() for image, error in one.failures.items()}
+    failures = {
+        image: error for found in scored.values() for image, error in found.failures.items()
+    }
     refuse_unusable(failures, skip_bad)
     pairs_left_out = int((~pairs.show_none_of(failures)).sum())
     left_out = []
@@ -278,7 +280,7 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
     ]
     ordered = list(zip(measurements, orders, strict=True))
     return compare(
-        [one.summary.about.name for one in measurements],
+        [measured.summary.about.name for measured in measurements],
         first.genuine,
         [one.pairs.score[order] for one, order in ordered],
         [one.decided.accepted[order] for one, order in ordered],

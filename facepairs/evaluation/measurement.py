@@ -153,7 +153,7 @@ def measure_model(
     """
     own = ErrorProfile() if protocol == "view2" else model.profile  # View 2's folds decide there
     point = None if protocol == "view2" else operating_point(own)
-    points = [one for one in own.thresholds if one.threshold is not None]
+    points = [row for row in own.thresholds if row.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
     origin = provenance_of(model, about.pairs, point, protocol=protocol or None)
     pairs = replace(pairs, origin=origin)
@@ -199,7 +199,7 @@ def _measure(
     """Compute the figures of decided pairs; the first decisions are those of the accuracy."""
     genuine, score = pairs.genuine, pairs.score
     name = verify_point.name if verify_point and verify_point.threshold is not None else None
-    default = next((one for one in decisions if one.point.name == name), decisions[0])
+    default = next((made for made in decisions if made.point.name == name), decisions[0])
     # A probability is judged on such strangers as its curves were fitted to.
     judged_alike = all(curve.lookalikes for curve in curves.values())
     alike = pairs.alike.pairs if pairs.alike and judged_alike else None

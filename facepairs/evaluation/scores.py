@@ -222,7 +222,7 @@ def read_scores(path: Path) -> ScoredPairs:
 
 def _digits(row: list[bool]) -> str:
     """Return a digit for each; "" if none is true."""
-    return "".join("01"[one] for one in row) if any(row) else ""
+    return "".join("01"[mark] for mark in row) if any(row) else ""
 
 
 def _rounds(cell: str) -> str:

@@ -192,7 +192,7 @@ def summarise(
     genuine, score = check_two_classes(genuine, score)
     decided, pairs = decisions[0], PeopleOfPairs(people, len(genuine), families)
     everything = np.ones(len(genuine), np.bool_)
-    within = [(everything, one.accepted) for one in decisions]
+    within = [(everything, decision.accepted) for decision in decisions]
     errors = errors_of(within, genuine, pairs, lookalike)
     folds = _folds(genuine, decided, pairs)
     estimate = balanced_accuracy(pairs, genuine, decided.accepted)
@@ -201,7 +201,7 @@ def summarise(
         balanced = _over_folds(folds, balanced.interval) or balanced
     whole, both = area(pairs, genuine, score), equal_error(pairs, genuine, score)
     counts = int(genuine.sum()), int((~genuine).sum())
-    sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
+    sizes = [[rate and rate.of for rate in (fold.errors.fmr, fold.errors.fnmr)] for fold in folds]
     equal = all(one == other for one, other in [counts, *sizes])
     return Summary(
         about=about or About(),

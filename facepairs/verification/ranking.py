@@ -142,7 +142,7 @@ def rank_folder(
             found.append(one)
         progress(done, len(names))
     found.sort(key=lambda one: (-one.score, one.path))
-    faces = sum(one.faces for one in found)
+    faces = sum(match.faces for match in found)
     if point is None:
         point = gallery_point(verifier.model.profile, verifier.operating_point(), faces or 1)
     threshold, rate = point.threshold, point.errors.fmr
@@ -158,7 +158,7 @@ def rank_folder(
         photos=photos,
         failed=failed,
         faces=faces,
-        matches=None if threshold is None else sum(bool(one.match) for one in photos),
+        matches=None if threshold is None else sum(bool(photo.match) for photo in photos),
         expected_false_matches=None if rate is None else faces * rate.value,
         expected_false_matches_interval=None
         if rate is None

@@ -174,14 +174,14 @@ def write_scores(
         results = _result_cells(model.profile.calibration, scores, point, prior)
         writer.writerows(_output_rows(listed, samples, results, problems))
     errors = [problem for problem in problems if problem not in ("", COPY)]
-    records = [one.record for one in samples.values() if one.record and not one.error]
+    records = [face.record for face in samples.values() if face.record and not face.error]
     knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
     return PairsReport(
         pairs=len(scores),
         failed=len(errors),
         images=len(listed.photos),
-        images_failed=sum(one.error is not None for one in samples.values()),
+        images_failed=sum(face.error is not None for face in samples.values()),
         several_faces=sum((record.face_count or 0) > 1 for record in records),
         same_content=problems.count(COPY),
         pairs_with_known_people=int(with_known.sum()),
@@ -231,7 +231,7 @@ def _output_rows(
     for row, result in enumerate(results):
         numbers = int(listed.left[row]), int(listed.right[row])
         left, right = (faces[number] for number in numbers)
-        error = "; ".join(dict.fromkeys(str(one.error) for one in (left, right) if one.error))
+        error = "; ".join(dict.fromkeys(str(face.error) for face in (left, right) if face.error))
         copies = not error and are_copies(left, right)
         problems.append(COPY if copies else error)
         if copies:

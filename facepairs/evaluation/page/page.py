@@ -73,7 +73,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         "page.html",
         "page.js",
         evaluation=evaluation,
-        title=f"{', '.join(one.summary.about.name for one in found)} on {place}",
+        title=f"{', '.join(measured.summary.about.name for measured in found)} on {place}",
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
@@ -81,7 +81,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         people=found[0].summary.people,
         tables=tables,
         figures=evaluation.figures(),
-        worst=[worst_pairs(one, photos) for one in found],
+        worst=[worst_pairs(measured, photos) for measured in found],
     )
 
 

@@ -114,8 +114,8 @@ def _alone(rate: Rate | None, missing: str = "") -> Cell:
 
 def _pairs_table(found: Sequence[Measurement]) -> Table:
     """Return the number of pairs, and where they come from where all agree."""
-    first, *others = [dict(figure_rows(one.summary)) for one in found]
-    agree = all(one["Pairs from"] == first["Pairs from"] for one in others)
+    first, *others = [dict(figure_rows(measured.summary)) for measured in found]
+    agree = all(rows["Pairs from"] == first["Pairs from"] for rows in others)
     labels = ["Pairs from", "Pairs"] if agree else ["Pairs"]
     return facts_of("pairs", "Pairs", [(label, first[label]) for label in labels])
 
