@@ -27,6 +27,7 @@ from facepairs.photos.crop import CropPlan
 from facepairs.pipeline.dataset import Store, clocked
 from facepairs.pipeline.files import photos_named
 from facepairs.support import console
+from facepairs.support.lock import held
 from facepairs.support.platform import keep_freed_memory
 from facepairs.training.callbacks import EpochBoard, Timekeeper
 from facepairs.training.distribution import Workers, connect_devices
@@ -36,7 +37,7 @@ from facepairs.training.inputs.pair_cache import cache_named
 from facepairs.training.keras_models import load_initial_weights
 from facepairs.training.pictures import PairPictures
 from facepairs.training.progress import Epoch, Progress
-from facepairs.training.run_folder import Run, begin_run, lock_run
+from facepairs.training.run_folder import LOCK, Run, begin_run
 from facepairs.training.schedule import PlannedRate
 from facepairs.training.stop import ShouldStop, TrainingInterrupted, stop_on_signal
 from facepairs.training.trained_bundle import write_trained_bundle
@@ -80,7 +81,7 @@ def fit_people(
     workers, bundle = connect_devices(devices), None
     with (
         workers.translate_lost_worker(),
-        lock_run(out) if workers.is_chief else contextlib.nullcontext(),
+        held(out / LOCK, out) if workers.is_chief else contextlib.nullcontext(),
         stop_on_signal() as should_stop,
         dtype_policy("mixed_bfloat16" if config.mixed_precision else "float32"),
     ):

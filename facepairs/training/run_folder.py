@@ -9,7 +9,6 @@ RUN/result.json       the result, once the training is finished
 """
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from facepairs.config import Settings, TrainConfig, load_config
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
-from facepairs.support.lock import held
 from facepairs.support.results import SCHEMA, write_json
 from facepairs.support.words import counted
 from facepairs.training.progress import Progress, read_history
@@ -218,11 +216,6 @@ def check_place(out: Path, data: Path, resume: bool) -> None:
             "resume",
             "out",
         )
-
-
-def lock_run(out: Path) -> AbstractContextManager[None]:
-    """Lock a run folder; raises BadRun if another process holds it, or it cannot be written."""
-    return held(out / LOCK, out)
 
 
 def begin_run(out: Path, config: Settings) -> None:

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from facepairs.errors import BadConfig, BadRun
-from facepairs.training.run_folder import check_place, lock_run
+from facepairs.support.lock import held
+from facepairs.training.run_folder import LOCK, check_place
 
 
 def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
@@ -16,7 +17,7 @@ def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
     (tmp_path / "run.lock").write_text(f"{gone.pid}\n")
     (tmp_path / f".config.toml.tmp-{gone.pid}-0badcafe").write_text('model = "di')
     check_place(tmp_path, tmp_path / "faces", resume=False)
-    with lock_run(tmp_path):
+    with held(tmp_path / LOCK, tmp_path):
         assert (tmp_path / "run.lock").read_text() == f"{os.getpid()}\n"
     assert not (tmp_path / "run.lock").exists()
 

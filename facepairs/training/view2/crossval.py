@@ -30,13 +30,14 @@ from facepairs.evaluation.summary import Summary
 from facepairs.photos.photo_table import PhotoTable
 from facepairs.support import console
 from facepairs.support.extras import require_extra
+from facepairs.support.lock import held
 from facepairs.support.results import Result, write_json
 from facepairs.training.run_folder import (
     BUNDLE,
+    LOCK,
     Run,
     begin_run,
     check_place,
-    lock_run,
     settings_of_run,
 )
 from facepairs.training.stop import stop_on_signal
@@ -124,7 +125,7 @@ def run_folds(
         BadRun: As `crossval`.
     """
     interrupted = False
-    with lock_run(out), stop_on_signal() as should_stop:
+    with held(out / LOCK, out), stop_on_signal() as should_stop:
         begin_run(out, config)
         try:
             for fold in view.select_folds(folds):

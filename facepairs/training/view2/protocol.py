@@ -96,11 +96,10 @@ def prepare_view2(
         BadData: An image is missing or cannot be read, or a line of a list cannot be used.
         BadConfig: The lists do not have one of the folds.
     """
-    # Read the lists before the photos are inspected, which takes longer, and again afterwards.
-    index = FaceIndex.scan(data)
-    read_view2(index, lists).select_folds(folds)
-    index, table = usable_photos(index, align, False)
-    return read_view2(index, lists), table
+    view = read_view2(FaceIndex.scan(data), lists)
+    view.select_folds(folds)
+    index, table = usable_photos(view.index, align, skip_bad=False)  # the same photos, all usable
+    return replace(view, index=index), table
 
 
 def read_view2(index: FaceIndex, lists: Path) -> View2:
