@@ -9,7 +9,7 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -52,6 +52,8 @@ class Workers:
         self.worker, self.workers = cluster.worker, cluster.workers
         self.is_chief = self.worker == 0
         self.replicas = self.strategy.num_replicas_in_sync
+        # Eagerly, TensorFlow would leave a pool of threads behind when a worker is lost.
+        self._all_reduce = tf.function(self._sum_in_graph, autograph=False)
 
     def synchronise(self, head: keras.Model) -> None:
         """Make batch normalisation take mean and variance over the batches of all replicas."""
@@ -74,19 +76,19 @@ class Workers:
 
     def sum(self, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
         """Sum an array over the workers; blocks until every worker has called it."""
-        own, devices = np.asarray(values, dtype), self.replicas // self.workers
-        if self.workers == 1:
-            return own
-        # A worker's first device has its values, and the others zeros.
-        parts = self.strategy.experimental_distribute_values_from_function(
-            lambda replica: tf.constant(own * (replica.replica_id_in_sync_group % devices == 0))
-        )
-        return np.asarray(self.strategy.reduce("SUM", parts, axis=None))
+        own = np.asarray(values, dtype)
+        return own if self.workers == 1 else np.asarray(self._all_reduce(tf.constant(own)))
 
-    def on_chief(self, work: Callable[[], None], variables: Sequence[keras.Variable]) -> None:
-        """Let the chief set variables, and set them to its values, bit for bit, on every worker."""
-        if self.is_chief:
-            work()
+    def _sum_in_graph(self, own: tf.Tensor) -> tf.Tensor:
+        def replica() -> tf.Tensor:
+            here = tf.distribute.get_replica_context()
+            first = here.replica_id_in_sync_group % (self.replicas // self.workers) == 0
+            return here.all_reduce("sum", tf.where(first, own, tf.zeros_like(own)))
+
+        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]
+
+    def share(self, variables: Sequence[keras.Variable]) -> None:
+        """Set variables on every worker to the chief's values, bit for bit."""
         for variable in variables if self.workers > 1 else ():
             value = np.asarray(variable)
             variable.assign(self.sum(value * self.is_chief, value.dtype))

@@ -20,8 +20,9 @@ def prepare_source(
 ) -> Store:
     """Return the images; for a Fisher network their features, which are computed now.
 
-    A new training of it first fits the backbone, and starts the projection from the features. The
-    chief fits; every worker computes all features.
+    A new training of it first fits the backbone, and starts the projection from the features.
+    Every worker does all of that, as waiting for another one would look like a lost worker; then
+    the chief's weights count.
 
     Args:
         data: The images.
@@ -39,7 +40,8 @@ def prepare_source(
     is_new = not (progress.history or data.config.start)
     if is_new:
         with console.waiting("fitting local descriptors"):
-            workers.on_chief(lambda: fit_mixture(network, data.store, images, seed), weights)
+            fit_mixture(network, data.store, images, seed)
+        workers.share(weights)
 
     def stop_if_asked() -> None:
         if workers.any(should_stop()):
@@ -49,5 +51,6 @@ def prepare_source(
     features = precompute(network, data.store, len(data.index), stop_if_asked)
     if is_new:
         console.log("starting the projection at principal components")
-        workers.on_chief(lambda: start_projection(network, features, images, seed), weights)
+        start_projection(network, features, images, seed)
+        workers.share(weights)
     return features
