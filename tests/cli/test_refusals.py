@@ -76,6 +76,8 @@ REFUSED = [
     (("group", "faces", "--out", "new", "--precision", "1"), "config"),
     (("group", "faces", "--out", "new", "--bundle", "nothing"), "bundle"),
     (("gallery", "remove", "none", "Ann"), "data"),
+    (("gallery", "rename", "none", "Ann", "Bo"), "data"),
+    (("gallery", "identify", "none", "a.jpg"), "data"),
     (("gallery", "identify", "text.jpg", "a.jpg"), "gallery"),
     (("gallery", "add", "new", "a.jpg"), "usage"),
     (("gallery", "add", "new", "faces", "faces"), "usage"),

@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "facepairs"
 LEFT_OUT = (".git", ".venv*", ".*cache*", ".hypothesis", "__pycache__", "runs", "site", "dist")
 LOADED = ("tensorflow", "keras", "sklearn.linear_model", "scipy.stats", "onnxruntime", "PIL.Image")
-LIMIT_S = 120  # for a quick test; longer, and the fault makes it hang
+LIMIT_S = 60  # for a quick test; longer, and the fault makes it hang
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 OPERATORS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -309,7 +309,7 @@ def _tests_pass(tests: list[str], tree: Path, line_map: LineMap) -> bool:
     seconds = [line_map.seconds[test] for test in tests]
     files = dict.fromkeys(test.partition("::")[0] for test in tests)
     words = ["-x", "-q", "-p", "no:cacheprovider", *files]
-    words.append(f"--timeout={LIMIT_S + 10 * max(seconds):.0f}")
+    words.append(f"--timeout={LIMIT_S + 5 * max(seconds):.0f}")
     with tempfile.TemporaryDirectory(prefix="mutants-tests-") as folder:
         names = Path(folder, "tests.txt")
         names.write_text("\n".join(tests), encoding="utf-8")
