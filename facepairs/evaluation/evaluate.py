@@ -100,7 +100,7 @@ class Evaluation:
 
     @property
     def result(self) -> EvaluationResult:
-        """All figures, as `--json` prints them."""
+        """All figures, as JSON has them."""
         return EvaluationResult(
             models=[measured.summary for measured in self.measurements],
             comparison=self.comparison,

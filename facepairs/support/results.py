@@ -1,6 +1,6 @@
 """Results as commands, server and Python give them: one kind of type, one version, one way to JSON.
 
-Python returns a `Result`, `--json` prints it, and the server sends it. The reference and
+Python returns a `Result`, commands print it as JSON, and the server sends it. The reference and
 `/openapi.json` are made from its fields and docstring.
 """
 
@@ -32,7 +32,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Any]:
-        """Return the dict that `--json` prints and the server sends."""
+        """Return the dict that commands print as JSON and the server sends."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
