@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parents[3] / "scripts" / "results"
 VIEW2 = RESULTS / "view2"
 ACCURACY = Path(__file__).parents[3] / "docs" / "results" / "accuracy.md"
 FOLDERS = sorted(path.parent for path in RESULTS.glob("view2*/*/result.json"))
-METHODS = sorted(path.parent.name for path in VIEW2.glob("*/result.json"))
+METHODS = ["difference-article", "fisher"]  # today's files of results have thresholds alone
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,10 @@ def measured() -> dict[str, Measurement]:
 
 
 def test_every_published_folder_is_measured():
-    assert METHODS == ["difference-article", "fisher"]
+    assert sorted(path.parent.name for path in VIEW2.glob("*/scores.csv")) == [
+        "difference",
+        *METHODS,
+    ]
 
 
 @pytest.mark.parametrize("method", METHODS)
