@@ -162,7 +162,7 @@ class Settings(TrainConfig):
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
             yield "calibration_share, test_share and validation_share leave no people to train on"
         if not recipe.embeds and self.loss != "in-batch":
-            yield f"loss {self.loss} is for siamese models, not {model}"
+            yield f"loss {self.loss} needs a model that embeds, not {model}"
         if self.mixed_precision and recipe.precomputes:
             yield f"{model} computes in float32; leave mixed_precision out"
         if self.pair_cache and not recipe.takes_pairs:

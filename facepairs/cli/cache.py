@@ -60,7 +60,7 @@ def build(
     Use the settings of the training (its --seed, --align, --lists, --config): training refuses a
     cache of other pairs. A cache is written whole or not at all, by threads of this machine or by a
     --runner. Of several faces in a photo, threads take the one that fits the folder, a runner takes
-    the most prominent one. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs://
+    the most prominent one. With the extra beam, DATA and --out may be gs://, s3:// or hdfs://
     places. Requires the train extra: pip install '.[train]'
     """
     require_extra("train", "facepairs cache build")

@@ -29,9 +29,9 @@ from photos, and confuses most drawn people. Its errors above were measured on p
 With photos of your own:
   facepairs verify A.jpg B.jpg
   facepairs data check PHOTOS          (a folder per person: PHOTOS/Person_Name/photo.jpg)
-  facepairs calibrate default PHOTOS --out mine              (needs facepairs[measure])
+  facepairs calibrate default PHOTOS --out mine              (needs the extra measure)
 Input pipelines and training, on drawn people:
-  facepairs demo                                             (needs facepairs[train])"""
+  facepairs demo                                             (needs the extra train)"""
 PEOPLE, PHOTOS_PER_PERSON, SEED = 240, 8, 1
 MODEL, PAIRS_PER_EPOCH, EPOCHS = "difference", 1_600, 8
 PIPELINES, SECONDS = "pil,article,files,tfrecord-raw,memory", 1.0

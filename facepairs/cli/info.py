@@ -47,7 +47,7 @@ def _rows(model: "Model", has_checksums: bool) -> list[tuple[str, str]]:
     if profile.calibration:
         rows += _point_rows(profile)
     else:
-        rows.append(("threshold", "none: facepairs[measure] calibrates one on your people"))
+        rows.append(("threshold", "none: calibrate it on your people"))
     return [*rows, ("files", checked)]
 
 

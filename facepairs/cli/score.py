@@ -56,7 +56,7 @@ def score(
     its pairs. OUT has the rows of PAIRS with score, probability, decision, faces and hints. Run the
     same command again to continue after an interruption.
 
-    Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With facepairs[beam],
+    Exit codes: 0 done, 1 done but some pairs could not be scored, 2 an error. With the extra beam,
     --root may be a gs://, s3:// or hdfs:// place.
     """
     from facepairs.bundles.error_profile import check_prior

@@ -38,8 +38,8 @@ def serve(
         Option(
             envvar="FACEPAIRS_TOKEN",
             help="Token that clients must send as `Authorization: Bearer TOKEN`; required unless "
-            "only this machine can reach the address. Other users can see options, so prefer the "
-            "variable.",
+            "only this machine can reach the address, and with --allow-host. Other users can see "
+            "options, so prefer the variable.",
             show_default=False,
         ),
     ] = "",

@@ -61,7 +61,7 @@ def check_new_passphrase(passphrase: str) -> None:
     """Raise BadConfig for an empty passphrase, and MissingExtra without `cryptography`."""
     require_extra("encrypt", "an encrypted gallery")
     if not passphrase:
-        raise BadConfig(f"the passphrase is missing; set {VARIABLE}, best to several words")
+        raise BadConfig(f"the passphrase is missing; set {VARIABLE}, preferably several words")
 
 
 def new_encryption(passphrase: str) -> tuple[bytes, bytes]:

@@ -52,7 +52,7 @@ class Gallery:
 
     Args:
         place: The file; or a database that several machines share, as
-            postgresql://USER@HOST/DATABASE, which needs `facepairs[postgres]`.
+            postgresql://USER@HOST/DATABASE, which needs the extra `postgres`.
         verifier: The model that embeds; None for the included one. It must be the model that the
             gallery was created with.
         write: Open the gallery for changes; expired photos are removed.

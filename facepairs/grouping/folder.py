@@ -251,7 +251,7 @@ def _digests(out: Path, state: State, collection: Collection) -> dict[str, str]:
             linked = known.get((found.st_dev, found.st_ino)) if found.st_ino else None
             digests[path] = linked or hashlib.sha256((out / path).read_bytes()).hexdigest()
         except OSError as error:
-            raise BadData(f"{out / path}: {error.strerror}; mend or remove it") from None
+            raise BadData(f"{out / path}: {error.strerror}; repair or remove it") from None
         progress(done, len(state))
     return digests
 

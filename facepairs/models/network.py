@@ -16,7 +16,7 @@ from facepairs.models.metrics import PairMetrics
 SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a `SeedGenerator`
 DRAWS_PER_STEP = 64  # of one random layer, at most
 LAYER_STRIDE = 7_919  # apart are the seeds of two random layers
-MAX_VALIDATION_PAIRS = 4_000
+VALIDATION_CAPACITY = 4_000
 
 Sides = tuple[Any, Any]
 Batch = tuple[Sides, Any]
@@ -58,7 +58,7 @@ class Network(keras.Model):  # type: ignore[misc]
         super().__init__(name=name)
         self.crop_px, self.image_px, self.seed = crop_px, image_px, seed
         self.prepare, self.augment, self.head = prepare, augment, head
-        self.pairs = PairMetrics((), prefix="", capacity=MAX_VALIDATION_PAIRS, name="pairs")
+        self.pairs = PairMetrics((), prefix="", capacity=VALIDATION_CAPACITY, name="pairs")
         self.built = True  # all its parts are
 
     def train_step(self, data: Batch) -> dict[str, Any]:

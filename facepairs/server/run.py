@@ -49,11 +49,11 @@ def run_server(
         started: Called with the port once the server accepts requests.
 
     Raises:
-        BadConfig: The address cannot be used, or is not this machine's own without a token.
+        BadConfig: The address cannot be used, or other machines can reach it without a token.
         BadBundle: The model cannot be used.
         BadData: The gallery cannot be used.
     """
-    listener = _listen(host, port, access.token)
+    listener = _listen(host, port, access)
     with contextlib.closing(listener), contextlib.ExitStack() as stack:
         # One thread per call of the network: the requests in work share the cores.
         verifier = Verifier.load(model, threads=1)
@@ -89,7 +89,7 @@ class _Server(uvicorn.Server):
         self._tell_started()
 
 
-def _listen(host: str, port: int, token: str) -> socket.socket:
+def _listen(host: str, port: int, access: Access) -> socket.socket:
     """Return a socket that listens at the address."""
     place = f"{host}:{port}"
     try:
@@ -97,10 +97,11 @@ def _listen(host: str, port: int, token: str) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         own = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
-        if not own and len(token) < SHORTEST_TOKEN:
+        # A name of its own means that a proxy lets other machines in.
+        if (access.hosts or not own) and len(access.token) < SHORTEST_TOKEN:
             raise BadConfig(
-                f"{place}: other machines can reach this address; set a token of at least "
-                f"{SHORTEST_TOKEN} characters, or serve on 127.0.0.1",
+                f"{place}: other machines can reach this server; set a token of at least "
+                f"{SHORTEST_TOKEN} characters, or serve on 127.0.0.1 without other names",
                 "token",
             )
         listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)

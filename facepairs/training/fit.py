@@ -34,6 +34,7 @@ from facepairs.training.distribution import Workers, connect_devices
 from facepairs.training.features import prepare_source
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.pair_cache import cache_named
+from facepairs.training.inputs.people import describe_few_people
 from facepairs.training.keras_models import load_initial_weights
 from facepairs.training.pictures import PairPictures
 from facepairs.training.progress import Epoch, Progress
@@ -86,6 +87,8 @@ def fit_people(
         dtype_policy("mixed_bfloat16" if config.mixed_precision else "float32"),
     ):
         data = TrainingData.open(index, plan, split, config, store)
+        if few := describe_few_people(split):
+            console.log(f"warning: {few}")
         network, rate = build_and_compile(data, workers)
         chooses, chief = len(split.validation) > 0, workers.is_chief
         progress = Progress(out, data.fingerprint(), chooses, started_s, writes=chief)

@@ -109,7 +109,9 @@ def pairs_dataset(
     if (store == "tfrecord") != (cache is not None):
         raise BadConfig('a cache is given together with store="tfrecord"', "cache")
     if cache is not None and (split != "training" or distinct_people):
-        raise BadConfig("a cache has pairs to train on alone, and not of distinct people", "cache")
+        raise BadConfig(
+            "a cache serves only the training split, and no pairs of distinct people", "cache"
+        )
     most = sys.maxsize if cache is None else read_manifest(Path(cache)).pairs
     config = TrainConfig(
         model="siamese" if distinct_people else "difference",

@@ -16,13 +16,8 @@ from facepairs.support import console
 from facepairs.support.extras import require_extra
 from facepairs.support.words import counted
 from facepairs.training.cluster import Cluster, read_cluster
-from facepairs.training.inputs.people import describe_few_people, prepare
-from facepairs.training.run_folder import (
-    Run,
-    check_place,
-    finished_run,
-    settings_of_run,
-)
+from facepairs.training.inputs.people import prepare
+from facepairs.training.run_folder import Run, check_place, finished_run, settings_of_run
 
 if TYPE_CHECKING:  # importing it loads TensorFlow
     import keras
@@ -91,8 +86,6 @@ def train(
         )
         return finished
     index, plan, split = prepare(folder, settings, store)
-    if few := describe_few_people(split):
-        console.log(f"warning: {few}")
     with console.waiting("starting TensorFlow"):
         from facepairs.training.fit import fit_people
 

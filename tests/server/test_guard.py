@@ -255,6 +255,7 @@ def test_addresses_that_cannot_be_used_are_named():
     for options, named in (
         (("--host", "0.0.0.0"), "(--token)"),
         (("--host", "0.0.0.0", "--token", 15 * "x"), "(--token)"),
+        (("--allow-host", "faces.example"), "(--token)"),
         (("--host", "no.such.host.invalid"), "(--host)"),
         (("--host", "203.0.113.7", "--token", 16 * "x"), "(--host, --port)"),
         (("--bundle", "missing"), "missing"),

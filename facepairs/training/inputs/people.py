@@ -170,7 +170,7 @@ def choose_people(index: FaceIndex, config: Settings) -> PeopleSplit:
         if not known.any():
             raise
         raise NotEnough(
-            f"{error}; {int(known.sum())} more are those that the bundle {config.init} was trained "
-            "on, and can only be trained on again"
+            f"{error}; {int(known.sum())} more people are those whom the bundle {config.init} was "
+            "trained on, so they cannot be held out"
         ) from None
     return replace(split, training=np.union1d(split.training, people[known]))
