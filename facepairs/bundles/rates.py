@@ -122,13 +122,13 @@ class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         people_pairs: Number of pairs of people, among whose photos it was measured.
         cuts: float64[C], rising: heights up to which groups are merged.
-        linked: C shares of their pairs of photos that end up in one group, with intervals.
+        linked: C shares of their pairs of photos that end up in one group.
         mixed: C numbers of groups of more than one person, per pair of groups.
     """
 
     people_pairs: Count
     cuts: Annotated[tuple[Finite, ...], Meta(min_length=1, max_length=10_000)]
-    linked: Rows
+    linked: tuple[Share, ...]
     mixed: tuple[Share, ...]
 
 

@@ -17,12 +17,10 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, GroupErrors, Rate
 from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.fitting import rate_rows
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import (
     LARGEST_LEVERAGE,
     effective_number,
-    falling_intervals,
     rate_interval,
     spread_over_people,
 )
@@ -124,52 +122,26 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     most = 1 - next((at for at, row in rows if row[0] <= LARGEST_FMR), errors.thresholds[-1])
     cuts = np.linspace(most / 4, most, CUTS).round(6).tolist()
     people = np.unique(np.concatenate([heap.person for heap in heaps]))
-    joined, all_pairs = np.zeros((len(people), CUTS)), np.zeros(len(people))
-    mixed, group_pairs, people_pairs = np.zeros(CUTS), np.zeros(CUTS), 0
-    faces = np.zeros((len(people), len(heaps)))
-    for heap, (embeddings, person, cohort) in enumerate(heaps):
+    joined, all_pairs, people_pairs = np.zeros(CUTS), 0.0, 0
+    mixed, group_pairs = np.zeros(CUTS), np.zeros(CUTS)
+    for embeddings, person, cohort in heaps:
         merges = average_linkage(unit_rows(embeddings), most, cohort=cohort)
         found = [Cells.of(person, merges.labels(cut)) for cut in cuts]
-        inside = np.searchsorted(people, np.unique(person))
-        faces[inside, heap] = np.unique(person, return_counts=True)[1]
-        people_pairs += len(inside) * (len(inside) - 1) // 2
-        joined[inside] += np.stack([cells.pairs.mixed for cells in found], axis=1)
-        all_pairs[inside] += found[0].pairs.impostor
+        people_pairs += found[0].people * (found[0].people - 1) // 2
+        joined += [cells.pairs.mixed.sum() for cells in found]
+        all_pairs += float(found[0].pairs.impostor.sum())
         mixed += [cells.mixed_groups() for cells in found]
         groups = np.array([cells.group.max() + 1 for cells in found], np.float64)
         group_pairs += groups * (groups - 1) / 2
     people_pairs = min(people_pairs, len(people) * (len(people) - 1) // 2)
     if not people_pairs:
         raise NotEnough("grouping needs two people to be measured")
-    of = all_pairs.sum() / 2
-    rates = joined.sum(axis=0) / 2 / of
-    stricter = slice(None, None, -1)  # lower heights
-    # One merge joins many pairs, of more than two people: nothing is taken off for shared pairs.
-    nothing = np.zeros(CUTS)
-    trials = effective_people_pairs(np.minimum(faces, MOST_FACES))
-    low, high = falling_intervals(
-        rates[stricter], joined[:, stricter], all_pairs, of, nothing, trials
-    )
     return GroupErrors(
         people_pairs=people_pairs,
         cuts=tuple(cuts),
-        linked=rate_rows(rates, low[stricter], high[stricter]),
+        linked=tuple((joined / all_pairs).round(10).tolist()),
         mixed=tuple(np.minimum(1, mixed / np.maximum(1, group_pairs)).round(10).tolist()),
     )
-
-
-def effective_people_pairs(faces: Floats) -> float:
-    """Return the effective number of pairs of two people, whose pairs of faces differ in number.
-
-    See `metrics.intervals.effective_number`.
-
-    Args:
-        faces: float64[people, heaps], faces of each.
-    """
-    between = (faces.T @ faces) ** 2  # the sum over every two people of the square of their pairs
-    squares = (between.sum() - ((faces**2).sum(axis=1) ** 2).sum()) / 2
-    pairs = (faces.sum(axis=0) ** 2 - (faces**2).sum(axis=0)).sum() / 2
-    return float(pairs**2 / squares)
 
 
 class Agreement(msgspec.Struct, frozen=True):

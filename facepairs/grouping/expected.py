@@ -25,7 +25,6 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         precision: Expected share of joined pairs of faces that show one person.
-        precision_interval: Its interval of 95 %, by the people that the model was measured on.
         joined_pairs: Pairs of faces that are in one group.
         wrong_pairs: Those of them that are expected to show two people.
         mixed_people: Groups that are expected to hold more than one person.
@@ -36,7 +35,6 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     precision: float
-    precision_interval: tuple[float, float]
     joined_pairs: int
     wrong_pairs: float
     mixed_people: float
@@ -53,10 +51,9 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
             )
         wrong, mixed = map(_about, (self.wrong_pairs, self.mixed_people))
         group = "groups" if self.mixed_people >= 1.5 else "group"
-        low, high = self.precision_interval
         return (
             f"{wrong} of {self.joined_pairs:,} pairs, in {mixed} {group} of more than one person; "
-            f"precision {self.precision:.4f} ({low:.4f} to {high:.4f}; {self.measured_on})"
+            f"precision {self.precision:.4f} ({self.measured_on})"
         )
 
 
@@ -107,15 +104,12 @@ def expect_errors(
     """
     grouping = errors.grouping
     assert grouping
-    rates = float(_rates(grouping)[at]), *grouping.linked[at][1:]
-    wrong, low, high = (min(joined, rate * pairs) for rate in rates)
+    wrong = min(joined, float(_rates(grouping)[at]) * pairs)
     measured_people = np.sqrt(2 * grouping.people_pairs)
     mixed = grouping.mixed[at] * groups * (groups - 1) / 2
     mixed *= (measured_people / max(1, groups)) ** MIXED_FALLS
-    divisor = max(1, joined)
     return ExpectedErrors(
-        precision=1 - wrong / divisor,
-        precision_interval=(1 - max(wrong, high) / divisor, 1 - low / divisor),
+        precision=1 - wrong / max(1, joined),
         joined_pairs=joined,
         wrong_pairs=wrong,
         mixed_people=float(min(wrong, mixed)),
@@ -127,4 +121,4 @@ def expect_errors(
 
 def _rates(grouping: GroupErrors) -> npt.NDArray[np.float64]:
     """Return the share of strangers' pairs that each height joins, at least what is measurable."""
-    return np.maximum([row[0] for row in grouping.linked], smallest_fmr(grouping.people_pairs))
+    return np.maximum(grouping.linked, smallest_fmr(grouping.people_pairs))

@@ -47,19 +47,13 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import decide, decide_at
 from facepairs.evaluation.fitting import measure_errors
-from facepairs.evaluation.grouping import (
-    Cells,
-    agreement,
-    effective_people_pairs,
-    measure_grouping,
-)
+from facepairs.evaluation.grouping import Cells, agreement
 from facepairs.evaluation.identification import identification_figures, split_people
 from facepairs.evaluation.lookalikes import find_lookalikes
 from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import PairwiseComparison, compare
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, effective_number
-from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.evaluation.summary import errors_by_group, summarise
 from facepairs.grouping.linkage import average_linkage
 from facepairs.support.atomic import atomic_file
@@ -230,9 +224,9 @@ def _note_folds(out: Outcomes, pairs: Pairs, person: Ints, score: Floats) -> Non
             out.note("balanced accuracy over ten folds, noisier", interval, float(right), events)
 
 
-def model_at(threshold: float, fmr: float = 1e-9) -> ErrorProfile:
+def model_at(threshold: float) -> ErrorProfile:
     """Return what was measured of a model that keeps to a low FMR from a threshold on."""
-    rows = ((1.0, 1.0, 1.0), (fmr, fmr, fmr))
+    rows = ((1.0, 1.0, 1.0), (1e-9, 1e-9, 1e-9))
     errors = ErrorTable(
         measured_on="",
         people=None,
@@ -279,13 +273,13 @@ def _dot(left: Rows, right: Rows) -> Rows:
 
 
 def study_groups(random: np.random.Generator, people: int) -> Outcomes:
-    """Group photos, compare groups with people, and measure how often strangers are joined."""
+    """Group photos, and compare groups with people."""
     out, photos = Outcomes(), draw_photos(random, people)
     merges = average_linkage(photos.first, CUT)
     found = agreement(photos.person, merges.labels(CUT))
     cells = Cells.of(photos.person, merges.labels(CUT))
-    genuine, joined, impostor, mixed = (float(part.sum()) for part in cells.pairs)
-    mixed, impostor, faces = mixed / 2, impostor / 2, float(cells.count.sum())
+    genuine, joined, _, mixed = (float(part.sum()) for part in cells.pairs)
+    mixed, faces = mixed / 2, float(cells.count.sum())
     of_person = cells.sum_by_person(cells.count)
     by_pair, by_face = map(effective_number, (cells.pairs.genuine, of_person))
     for name, rate in found.figures.items():
@@ -299,15 +293,6 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
             events = fewer(rate.value, by_pair if name.startswith("pair") else by_face)
             words = name.replace("_", " ").replace("b3", "B³")
             out.note(f"groups: {words}", rate.interval, math.nan, events, *ratio)
-    of_photos = model_at(1 - 2 * CUT, fmr=0.001).errors  # heights up to twice `CUT` are measured
-    assert of_photos
-    errors = measure_grouping([FaceHeap(photos.first, photos.person)], of_photos)
-    for share in (0.4, 0.6):
-        row = int(share * len(errors.cuts))
-        value, *interval = errors.linked[row]
-        events = value * effective_people_pairs(of_person[:, None])
-        kind = f"strangers joined at height {errors.cuts[row]:.3f}"
-        out.note(kind, (interval[0], interval[1]), math.nan, events, value * impostor, impostor)
     return out
 
 

@@ -90,14 +90,6 @@ def report(
         found = [group_part(index, embeddings, part, errors, cohort, precision) for part in parts]
         joined = sum(groups.expected.joined_pairs for groups, _ in found)
         expected = 1 - sum(groups.expected.wrong_pairs for groups, _ in found) / joined
-        low, high = (
-            sum(
-                groups.expected.precision_interval[end] * groups.expected.joined_pairs
-                for groups, _ in found
-            )
-            / joined
-            for end in (0, 1)
-        )
         precisions, recalls = (
             [rate.value for _, one in found if (rate := one.figures[name])]
             for name in ("pair_precision", "pair_recall")
@@ -113,7 +105,7 @@ def report(
         f1 = [rate.value for _, one in found if (rate := one.figures["pair_f1"])]
         print(
             f"{title:14} {photos:7,.0f} photos  promised {precision:.3f}  cut {cut:.4f}  expected "
-            f"{expected:.4f} ({low:.4f} to {high:.4f})  found {pooled:.4f}  recall "
+            f"{expected:.4f}  found {pooled:.4f}  recall "
             f"{np.mean(recalls):.4f}  F1 {np.mean(f1):.4f}  mixed groups {mixed[0]:,.1f} expected, "
             f"{mixed[1]:,.1f} found",
             flush=True,

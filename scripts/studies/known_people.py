@@ -85,9 +85,8 @@ def names_row(
     of_enrolled = np.isin(own, list(enrolled_faces))
     right = sum(groups.person[place] == own[place] for place in np.flatnonzero(of_enrolled))
     told = groups.expected
-    low, high = told.precision_interval
     return [
-        f"{told.precision:.4f} ({low:.4f} to {high:.4f})",
+        f"{told.precision:.4f}",
         f"{1 - wrong / joined:.4f}",
         f"{right / of_enrolled.sum():.3f}",
         f"{misnamed / max(1, named):.4f}",

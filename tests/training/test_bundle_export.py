@@ -62,8 +62,7 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
 
 
 def test_an_exported_network_groups_with_the_same_cohort_and_errors(tmp_path):
-    linked = ((0.0, 0.0, 0.1),)
-    grouping = GroupErrors(people_pairs=9, cuts=(0.1,), linked=linked, mixed=(0.0,))
+    grouping = GroupErrors(people_pairs=9, cuts=(0.1,), linked=(0.1,), mixed=(0.0,))
     errors = msgspec.structs.replace(error_table(), grouping=grouping)
     rows = np.random.default_rng(0).normal(size=(2, 24)).astype(np.float32)
     bundle = tiny_bundle(tmp_path / "bundle", "embedding", errors=errors, included=cohort_of(rows))

@@ -17,8 +17,7 @@ def grouping_errors(
     linked: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2), pairs: int = 10**9
 ) -> ErrorTable:
     """Errors of grouping at CUTS: the shares of strangers who are joined."""
-    rows = tuple((share, share / 2, min(1.0, 2 * share)) for share in linked)
-    grouping = GroupErrors(people_pairs=pairs, cuts=CUTS, linked=rows, mixed=linked)
+    grouping = GroupErrors(people_pairs=pairs, cuts=CUTS, linked=linked, mixed=linked)
     table = error_table()
     thresholds = (*table.thresholds[:-1], 0.98)
     return msgspec.structs.replace(
