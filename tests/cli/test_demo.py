@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def test_a_step_that_fails_ends_the_demo_and_says_why(tmp_path):
     assert commands_of(done) == ["bench"]
     assert done.stderr.count("facepairs: error: ") == 1
     assert not (tmp_path / "demo" / "run").exists()
+
+
+def test_a_demo_that_was_stopped_goes_on_with_its_training(faces, difference_run, tmp_path):
+    out = tmp_path / "demo"
+    out.mkdir()
+    (out / "faces").symlink_to(faces)
+    shutil.copytree(difference_run.folder, out / "run")
+    done = facepairs("demo", "--out", out, check=0)
+    assert commands_of(done) == ["train", "evaluate", "verify", "verify"]
+    assert f"facepairs train {out / 'faces'} --out {out / 'run'} --resume\n" in done.stdout
+    assert "is finished after 2 epochs" in done.stderr
+    assert (out / "report.html").stat().st_size > 10_000
+    check_median_pairs(out, done.stdout)
 
 
 @pytest.mark.slow

@@ -4,9 +4,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 from processes import workers
+
+import facepairs
+from facepairs.errors import BadConfig, LostWorker
+from facepairs.training.cluster import Cluster
+from facepairs.training.distribution import Workers, connect_devices
 
 SCRIPT = Path(__file__).parents[1] / "helpers" / "processes" / "shared_training.py"
 
@@ -35,3 +44,65 @@ def test_two_devices_of_one_machine_train(faces, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.startswith("2 ")
     assert np.isfinite(saved(tmp_path, 0)["loss"])
+
+
+def of_several(replicas, cluster=None):
+    """Workers that believe they have several devices; they exchange nothing."""
+    several = Workers(cluster=cluster)
+    several.replicas = replicas
+    return several
+
+
+@given(st.integers(2, 4096), st.integers(1, 64))
+def test_a_batch_is_shared_equally_with_two_pairs_for_each_device(size, replicas):
+    several = of_several(replicas)
+    if size % replicas == 0 and size // replicas >= 2:
+        several.check_batch_size(size)
+        return
+    with pytest.raises(BadConfig) as caught:
+        several.check_batch_size(size)
+    assert caught.value.arguments == ("batch_size", "devices")
+    better = int(str(caught.value).split("; use ")[1].split(",")[0])
+    several.check_batch_size(better)
+    assert abs(better - size) <= max(replicas / 2, 2 * replicas - size)
+
+
+def test_sharing_is_told():
+    lines = []
+    with facepairs.showing(log=lines.append):
+        Workers().check_batch_size(2)
+        of_several(4, Cluster(1, 2)).check_batch_size(8)
+    assert lines == ["worker 1 of 2; 4 devices share every batch"]
+
+
+@pytest.mark.parametrize(("replicas", "synchronized"), [(1, False), (2, True)])
+def test_batch_normalisation_takes_the_batches_of_all_devices(replicas, synchronized):
+    inner = keras.Sequential([keras.Input((2,)), keras.layers.BatchNormalization()])
+    head = keras.Sequential([keras.Input((2,)), inner, keras.layers.BatchNormalization()])
+    of_several(replicas).synchronise(head)
+    layers = [inner.layers[0], head.layers[1]]
+    assert [layer.synchronized for layer in layers] == [synchronized] * 2
+
+
+@pytest.mark.parametrize("devices", ["one", "all", "auto"])
+def test_one_device_is_a_worker_alone(devices, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    alone = connect_devices(devices)
+    assert (alone.worker, alone.workers, alone.replicas, alone.is_chief) == (0, 1, 1, True)
+    assert alone.sum([1.5, 2]).tolist() == [1.5, 2]
+    assert alone.of_chief(7) == 7
+    assert [alone.any(value) for value in (True, False)] == [True, False]
+    alone.check_same("text", "settings")
+
+
+@pytest.mark.parametrize("error", [tf.errors.UnavailableError, tf.errors.AbortedError])
+def test_a_lost_worker_is_told_only_where_there_are_several(error):
+    failed = error(None, None, "gone")
+    with pytest.raises(error), Workers().translate_lost_worker():
+        raise failed
+    several = Workers(cluster=Cluster(0, 2))
+    with pytest.raises(LostWorker) as caught, several.translate_lost_worker():
+        raise failed
+    assert caught.value.arguments == ("resume",)
+    with pytest.raises(ValueError, match="other"), several.translate_lost_worker():
+        raise ValueError("other")

@@ -1,19 +1,28 @@
 """Of several faces in a photo, the one that fits its folder: chosen alike by every command."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn.photos import noise_photos
 from drawn.scenes import Place, canvas, paste
 from hypothesis import given
 from hypothesis import strategies as st
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.gallery.gallery import Gallery
-from facepairs.photos.subject_faces import choose_faces
+from facepairs.photos.subject_faces import (
+    MOST_OTHERS,
+    MOST_PROMINENT,
+    choose_faces,
+    choose_subjects,
+)
 from facepairs.training.inputs.people import usable_photos
 from facepairs.verification.verifier import Verifier, subject_faces
 
@@ -94,6 +103,31 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     assert enrolment.enrolled == len(index)
     for row in verifier.embed([subjects.face_of(index, image) for image in chosen]):
         assert known.best(row).max() > 0.999
+
+
+def test_where_every_photo_has_one_face_no_network_is_opened(faces: Path) -> None:
+    index = FaceIndex.scan(faces)
+    assert subject_faces(index, range(8)) is MOST_PROMINENT
+
+
+def test_photos_with_several_faces_are_compared_with_ten_others_at_most(
+    make_bundle: Callable[..., Bundle], tmp_path: Path
+) -> None:
+    opened: list[str] = []
+
+    def content(path: Path) -> bytes:
+        opened.append(path.name)
+        return path.read_bytes()
+
+    noise_photos(tmp_path / "photos" / "Ann", MOST_OTHERS + 4, (40, 32))
+    index = FaceIndex.scan(tmp_path / "photos")
+    verifier = Verifier.load(make_bundle("embedding").folder)
+    reader = replace(verifier.reader(keep=False), cache=None, open=content)
+    faces = np.ones(len(index), np.int64)
+    faces[[2, 3]] = 2
+    assert choose_subjects(reader, index, faces, LEAST).numbers == {}
+    names = [index.path(image).name for image in range(len(index))]
+    assert opened == [*names[2:4], *names[:2], *names[4 : MOST_OTHERS + 2]]
 
 
 def test_listed_pairs_are_of_the_most_prominent_faces(composed: Path, tmp_path: Path) -> None:

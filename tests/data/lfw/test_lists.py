@@ -75,6 +75,7 @@ def test_a_wrong_line_of_a_list_is_quoted(tmp_path, read, lines, where, why):
     message = str(caught.value)
     assert message.startswith(f"{path}: line {where}: ")
     assert why in message
+    assert repr(lines[where - 1]) in message
 
 
 LISTED = ("2\t1", "Ada_B\t1\t9", "Ada_B\t1\tCy\t2", "Ada_B\t1\t2", "Zed\t3\tCy\t1")
