@@ -17,7 +17,7 @@ from facepairs.bench import stores
 from facepairs.bench.job import SEED, Batch, Job
 from facepairs.bench.report import BAR_COLUMNS, bars, conclusion, to_json, to_text
 from facepairs.bench.rows import ROWS, Measurement, Row, Settings, Spec, select_rows
-from facepairs.bench.run import Line, Results
+from facepairs.bench.run import Line, Results, run_bench
 from facepairs.bench.worker import (
     MIN_BATCHES,
     WARM_UP_BATCHES,
@@ -92,10 +92,13 @@ def test_all_rows_yield_the_same_pairs_in_the_same_order(
         monkeypatch.setattr(stores, "UNALIGNED", "")
     job = Job(replace(spec, name=name))
     if ROWS[name].has_cache:
-        stores.build(job)
+        built = stores.build(job)
+        assert built.disk_mb == sum(file.stat().st_size for file in job.cache.iterdir()) / 1e6
+        assert 0 < built.build_s < 60
     batches = row_function(ROWS[name])(job)
     done = 0
     for batch in (next(batches), next(batches)):
+        assert batch.pairs == (10 if name == "article" else BATCH)
         pairs = job.pairs.where(slice(done, done + batch.pairs))
         left, right = images_in(batch)
         assert left == pairs.left.tolist()
@@ -142,6 +145,61 @@ def test_photos_that_cannot_be_used_are_left_out(faces: Path, tmp_path: Path) ->
         path.write_bytes(b"no photo")
     with pytest.raises(BadData, match=r"Person_0.photo_0\.jpg"):
         job.prepare()
+
+
+def test_rows_that_a_folder_does_not_suit_are_skipped(tmp_path: Path) -> None:
+    for person in range(2):
+        for photo in range(2):
+            path = tmp_path / "faces" / f"Person_{person}" / f"{photo}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (60, 60)).save(path)
+    settings = Settings(str(tmp_path / "faces"), ROWS, crop_px=CROP_PX, align="none")
+    for name, reason in (("limit", "plain JPEGs"), ("files-unaligned", "unaligned")):
+        job = Job(Spec(settings, str(tmp_path), name))
+        job.prepare()
+        with pytest.raises(bench_job.Skip, match=reason):
+            next(row_function(ROWS[name])(job))
+
+
+def test_rows_take_turns_and_ctrl_c_keeps_what_was_measured(faces: Path) -> None:
+    rows = {"pil": ROWS["pil"], "torch": Row("no_such_package:batches", "")}
+    settings = Settings(
+        str(faces), rows, repeats=3, batch_size=BATCH, crop_px=CROP_PX, seconds=0.01, align="none"
+    )
+    lines: list[str] = []
+    steps: list[tuple[int, int]] = []
+
+    def phase(name: str) -> console.Progress:
+        def step(done: int, total: int) -> None:
+            steps.append((done, total))
+            if done == 3:
+                raise KeyboardInterrupt
+
+        return step if name == "measuring" else lambda done, total: None
+
+    with console.showing(log=lines.append, progress=phase):
+        found = run_bench(settings)
+    assert steps == [(1, 6), (2, 6), (3, 6)]
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        "1 of 6, pil", "2 of 6, torch", "3 of 6, pil"
+    ]  # fmt: skip
+    assert lines[1].endswith(" pairs/s")
+    assert lines[2].startswith("2 of 6, torch: skipped: ")
+    assert (found.interrupted, found.failed) == (True, False)
+    assert [len(row.runs) for row in found.rows] == [2, 1]
+    assert (found.images, found.people, found.pairs) == (40, PEOPLE, 8192)
+    assert not found.training
+
+
+def test_what_a_run_gave_in_words() -> None:
+    told = {
+        Measurement(pairs_per_s=1234.5): "1,234 pairs/s",
+        Measurement(build_s=2.04, disk_mb=3.0): "2.0 s",
+        Measurement(steps_per_s=2.046): "2.05 steps/s",
+        Measurement(skipped="no torch"): "skipped: no torch",
+        Measurement(failed="ValueError: no"): "failed: ValueError: no",
+    }
+    assert {one: str(one) for one in told} == told
 
 
 def test_limit_decodes_the_same_images(spec: Spec) -> None:
@@ -205,14 +263,16 @@ def test_measurement_starts_after_the_warm_up(spec: Spec) -> None:
 
     def row(job: Job) -> Any:
         while True:
-            time.sleep(0.002)
+            ends = time.process_time() + 0.002
+            while time.process_time() < ends:
+                pass
             taken.append(4)
             yield Batch(4, None, None)
 
     result = measure(row, Job(spec))
     assert len(taken) == WARM_UP_BATCHES + MIN_BATCHES
     assert 0 < result.pairs_per_s <= 4 / 0.002
-    assert 0 <= result.cpu_s_per_1k_pairs < 100
+    assert 0.5 <= result.cpu_s_per_1k_pairs < 5  # 2 ms for 4 pairs
 
 
 def test_select_rows() -> None:
@@ -277,6 +337,10 @@ def results() -> Results:
 def test_tables_line_by_line() -> None:
     written = to_json(results(), "facepairs bench x")
     json.dumps(written, allow_nan=False)
+    settings = written["settings"]
+    assert (settings["command"], settings["frame_px"]) == ("facepairs bench x", 250)
+    assert [settings[name] for name in ("images", "people", "pairs")] == [40, 10, 8192]
+    assert not {"settings", "rows", "training"} & settings.keys()
     pil = written["rows"][0]
     assert (pil["pairs_per_s"], pil["pairs_per_s_min"], pil["pairs_per_s_max"]) == (100, 90, 120)
     assert (pil["x_pil"], pil["share_of_limit"], pil["disk_mb"]) == (1, 0.1, None)

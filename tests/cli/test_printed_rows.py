@@ -1,0 +1,181 @@
+"""What commands print as text, line by line, where the numbers are known."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn.photos import noise_photos
+from PIL import Image
+from processes.command_line import in_process
+from processes.ctrl_c import press_after
+
+from facepairs.cli.shared.output import MAX_SHOWN, log_first, percent
+
+
+def rows_of(done) -> dict[str, str]:
+    """The rows of a command's output, by their first words."""
+    cells = (line.split("  ", 1) for line in done.stdout.splitlines() if "  " in line)
+    return {name: text.strip() for name, text in cells}
+
+
+def test_drawing_people(tmp_path: Path) -> None:
+    words = ("data", "synth", "--people", 2, "--photos", 3, "--out")
+    done = in_process(*words, tmp_path / "a", check=0)
+    assert done.stdout == f"written  6 photos of 2 people in {tmp_path / 'a'}\n"
+    told = json.loads(in_process(*words, tmp_path / "b", "--json", check=0).stdout)
+    assert told == {"schema": 1, "out": str(tmp_path / "b"), "people": 2, "photos": 6}
+
+
+def test_forgetting_photos(tmp_path: Path) -> None:
+    file = tmp_path / "photos.sqlite"
+    words = ("forget", "--photo-cache", file)
+    assert in_process(*words, check=0).stdout == f"nothing at  {file}\n"
+    noise_photos(tmp_path, 2)
+    (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n")
+    score = ("score", tmp_path / "pairs.csv", "--out", tmp_path / "s.csv")
+    in_process(*score, "--photo-cache", file)
+    assert in_process(*words, check=0).stdout == f"deleted  {file}\n"
+
+
+def test_scoring_pairs(cosine_bundle: Path, noise: Path, tmp_path: Path) -> None:
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
+    rows = ["0.png,0.png", "0.png,1.png", "2.png,broken.jpg"]
+    pairs.write_text("\n".join(["left,right", *rows]) + "\n")
+    words = ("score", pairs, "--out", out, "--root", noise, "--bundle", cosine_bundle)
+    done = in_process(*words, "--max-fmr", 0.01, "--prior", 0.2, check=1)
+    assert done.stdout.splitlines() == [
+        "pairs          3",
+        "images         4, each read once",
+        "same person    1",
+        "failed         1",
+        "several faces  0 images: the most prominent was used",
+        "threshold      0.7500: FMR 1 %",
+        "errors         at this threshold 1 in 1,000 strangers (at most 1 in 290) would pass, "
+        "1 in 100 of those who look alike",
+        "               30 in 100 genuine pairs would be missed (drawn pairs)",
+        "probability    at a prior of 0.2",
+    ]
+    warned = [line for line in done.stderr.splitlines() if line.startswith("warning")]
+    assert warned[0].startswith("warning: 1 of 3 pairs could not be scored, first: ")
+    assert "--root names" not in warned[0]
+    assert warned[1].startswith("warning: 1 pair of a photo and itself or a copy")
+    assert len(warned) == 2
+    pairs.write_text("left,right\n7.png,8.png\n")
+    done = in_process(*words, check=1)
+    assert f"; --root names the folder of the photos that {pairs} lists" in done.stderr
+
+
+def test_a_search_prints_the_best_twenty(cosine_bundle: Path, tmp_path: Path) -> None:
+    photos = noise_photos(tmp_path, MAX_SHOWN + 3, (32, 32))
+    done = in_process("search", photos[0], tmp_path, "--bundle", cosine_bundle, check=0)
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"searched       {MAX_SHOWN + 2} faces in {MAX_SHOWN + 2} photos"
+    assert lines[1] == "matches        0 photos"
+    table = [line.split() for line in lines[lines.index("") + 1 :]]
+    assert table[0] == ["rank", "score", "match", "photo", "face"]
+    assert [row[0] for row in table[1:]] == [str(rank) for rank in range(1, MAX_SHOWN + 1)]
+    assert {row[2] for row in table[1:]} == {"no"}
+    every = in_process("search", photos[0], tmp_path, "--bundle", cosine_bundle, "--json", check=0)
+    found = json.loads(every.stdout)["photos"]
+    assert len(found) == MAX_SHOWN + 2
+    assert [f"{one['score']:.4f}" for one in found[:MAX_SHOWN]] == [row[1] for row in table[1:]]
+
+
+@pytest.mark.parametrize(("number", "told"), [(MAX_SHOWN, 0), (MAX_SHOWN + 1, 1)])
+def test_of_many_messages_the_first_are_told(number: int, told: int, capsys) -> None:
+    log_first([f"line {place}" for place in range(number)])
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:MAX_SHOWN] == [f"line {place}" for place in range(MAX_SHOWN)]
+    assert lines[MAX_SHOWN:] == [f"… and {told} more: use --json"] * told
+
+
+def test_shares_have_three_digits() -> None:
+    assert [percent(share) for share in (0.012345, 1.0, 0.0)] == ["1.23 %", "100 %", "0 %"]
+    assert percent(None).startswith("unknown")
+
+
+def test_a_cache_of_pairs(few_faces: Path, tmp_path: Path) -> None:
+    words = (
+        "cache",
+        "build",
+        few_faces,
+        "--pair-count",
+        10,
+        "--align",
+        "none",
+        "--out",
+        tmp_path / "c",
+    )
+    for more, crops in (((), "JPEG"), (("--encoding", "raw"), "raw pixels")):
+        done = in_process(*words, *more, check=0)
+        size = sum(path.stat().st_size for path in (tmp_path / "c").glob("*.tfrecord"))
+        assert done.stdout.splitlines() == [
+            f"written  {tmp_path / 'c'}",
+            "pairs    10 in 1 shard",
+            f"crops    {crops}",
+            f"size     {size / 1e6:.1f} MB",
+        ]
+
+
+def test_an_export(cosine_bundle: Path, tmp_path: Path) -> None:
+    done = in_process("export", cosine_bundle, "--out", tmp_path / "out", check=0)
+    assert done.stdout.splitlines() == [
+        f"written     {tmp_path / 'out'} (onnx; README.md there explains its use)",
+        "inputs      image; output embedding",
+        "difference  at most 0 from the bundle's network, on 8 crops (tolerance 0.0001)",
+    ]
+
+
+def test_enrolment_without_names_and_under_new_ones(few_faces: Path, tmp_path: Path) -> None:
+    people, known = tmp_path / "people", tmp_path / "known.gallery"
+    for number, folder in enumerate(sorted(few_faces.iterdir())[:3]):
+        (people / f"person_{number:04}").mkdir(parents=True)
+        shutil.copy(min(folder.iterdir()), people / f"person_{number:04}" / f"{number}.jpg")
+    (people / "person_0000").rename(people / "Ann")
+    words = ("gallery", "add", known, people, "--any-quality")
+    assert in_process(*words, check=0).stdout.splitlines() == [
+        "enrolled       1 photo",
+        "already there  0",
+        "not enrolled   0",
+        "gallery        1 person, 1 photo",
+        "left out       2 people without a name; rename their folders, or give --unnamed",
+    ]
+    in_process(*words, "--unnamed", check=0)
+    (people / "person_0001").rename(people / "Bea")
+    assert in_process(*words, check=0).stdout.splitlines() == [
+        "enrolled       0 photos",
+        "already there  2",
+        "not enrolled   0",
+        "gallery        3 people, 3 photos",
+        "left out       1 person without a name; rename their folders, or give --unnamed",
+        "renamed        person_0001: Bea",
+    ]
+
+
+def test_a_checked_folder_of_one_size(tmp_path: Path) -> None:
+    for person in ("Ann", "Bo"):
+        (tmp_path / person).mkdir()
+        for number in range(2):
+            pixels = np.full((260, 390, 3), 60 + 40 * number + 20 * (person == "Bo"), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / person / f"{number}.png")
+    rows = rows_of(in_process("data", "check", tmp_path, check=1))
+    assert (rows["people"], rows["sizes"]) == ("2, 0 with one photo", "390 x 260 pixels")
+    assert rows["images"].endswith(", 2 per person")
+    assert rows["genuine pairs"] == "2 possible"
+
+
+@pytest.mark.usefixtures("few_validation_pairs")
+def test_a_training_that_is_stopped_says_how_to_go_on(
+    faces: Path, difference_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    words = ("train", faces, "--out", out, "--align", "none", "--config", difference_settings)
+    press_after(monkeypatch, 1)
+    done = in_process(*words, check=130)
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert any(line.startswith("stopping after this epoch") for line in lines)
+    resume = f"facepairs train {faces} --out {out} --resume"
+    assert lines[-1] == f"stopped after 1 epoch; continue with: {resume}"
