@@ -28,7 +28,17 @@ from facepairs.photos.decode import (
     turn_of,
     upright,
 )
-from facepairs.photos.hazards import find_hazard, has_several_scans
+from facepairs.photos.hazards import (
+    MAX_FILLER_BYTES,
+    MAX_PARTS,
+    MAX_SCANNED_PIXELS,
+    PNG_PART_BYTES,
+    SCAN,
+    find_hazard,
+    has_several_scans,
+    jpeg_segments,
+    png_chunks,
+)
 from facepairs.photos.photo import open_header, open_photo
 
 
@@ -116,6 +126,50 @@ def test_files_that_take_too_long_to_read_are_refused_at_once(name: str, tmp_pat
         load_crop(path, CropSpec(250, 112))
     assert problem_of(data) == "too_large"
     assert time.process_time() - started < 2
+
+
+def gif_of_comments(count: int) -> bytes:
+    return PICTURE[:19] + b"!\xfe\1x\0" * count + PICTURE[19:]
+
+
+def avif_of_parts(count: int) -> bytes:
+    box = b"\0\0\0\0iloc\0\0\0\0\x44\0\0\1"
+    return AVIF[:4] + b"ftypavif" + box + many_parts(count, 1)
+
+
+def scans_in(data: bytes) -> int:
+    return sum(part.marker == SCAN for part in jpeg_segments(data))
+
+
+def test_the_largest_numbers_that_are_allowed() -> None:
+    segments = len(list(jpeg_segments(SOUND)))
+    extra = scans_in(repeated_scans(2000, 1)) - 1
+    limits = {
+        "JPEG parts": (
+            lambda count: SOUND[:2] + b"\xff\xfe\0\2" * (count - segments) + SOUND[2:],
+            MAX_PARTS,
+        ),
+        "fill bytes": (lambda count: SOUND[:2] + b"\xff" * count + SOUND[2:], MAX_FILLER_BYTES),
+        "scans": (
+            lambda count: repeated_scans(2000, count - extra), MAX_SCANNED_PIXELS // 2000**2
+        ),
+        "GIF parts": (gif_of_comments, MAX_PARTS // 2),  # each has a block, and an empty one
+        "AVIF parts": (avif_of_parts, MAX_PARTS - 2),  # and the box and its item
+    }  # fmt: skip
+    for name, (made, most) in limits.items():
+        assert find_hazard(made(most)) == "", name
+        assert find_hazard(made(most + 1)), name
+
+
+def test_a_png_may_have_more_parts_the_larger_it_is() -> None:
+    def of_chunks(count: int) -> bytes:
+        return containers.png(9, 9, 8, 0, b"", containers.chunk(b"abCd", b"") * count)
+
+    counts = range(10_050, 10_070)
+    most = max(count for count in counts if not find_hazard(of_chunks(count)))
+    data = of_chunks(most + 1)
+    parts = sum(kind != b"IEND" for kind, _, _ in png_chunks(data))
+    assert parts == MAX_PARTS + len(data) // PNG_PART_BYTES + 1
 
 
 @pytest.mark.parametrize(
@@ -211,6 +265,27 @@ def test_the_largest_images_are_decoded_one_at_a_time() -> None:
     assert max(most) == BUDGET_PX * 2
 
 
+def test_images_that_fill_the_budget_are_decoded_together() -> None:
+    budget, entered = DecodeBudget(), [threading.Event() for _ in range(2)]
+
+    def decode(pixels: int, event: threading.Event) -> None:
+        with budget.acquire(pixels):
+            event.set()
+
+    sizes = BUDGET_PX // 2, BUDGET_PX // 2 + 1
+    with budget.acquire(BUDGET_PX // 2):
+        threads = [
+            threading.Thread(target=decode, args=row) for row in zip(sizes, entered, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        assert entered[0].wait(10)
+        assert not entered[1].wait(0.05)
+    assert entered[1].wait(10)
+    for thread in threads:
+        thread.join(10)
+
+
 def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
     assert has_several_scans(encoded("JPEG", progressive=True))
     assert not has_several_scans(SOUND)
@@ -223,6 +298,7 @@ def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
     assert decode_cost_px(encoded("PNG"), large, large) == large
     assert decode_cost_px(encoded("WEBP"), 100, 100) > 200
     assert decode_cost_px(encoded("AVIF"), 100, 100) > 200
+    assert decode_cost_px(encoded("TIFF"), 100, 100) > 100
     assert decode_cost_px(np.zeros((10, 10)), 100, 100) == 100
 
 
