@@ -8,7 +8,7 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
-from facepairs.grouping.expected import ExpectedErrors
+from facepairs.grouping.expected import ExpectedErrors, expect_errors
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.review import certainties
 
@@ -77,6 +77,23 @@ def test_more_strangers_need_a_stricter_cut():
 def test_what_the_measured_pairs_do_not_support_is_refused():
     with pytest.raises(NotEnough):
         group_faces(heap_of([0, 0, *range(1, 90)]), grouping_errors(pairs=1_000))
+
+
+def test_the_precision_that_a_refusal_names_is_the_best_that_can_be_promised():
+    heap = heap_of([0, 0, *range(1, 90)])  # 4,095 pairs; of which 3 in 100,000 may be joined
+    errors = grouping_errors(pairs=100_000)
+    with pytest.raises(NotEnough, match=r"give precision 0\.87 or less"):
+        group_faces(heap, errors, 0.88)
+    expected = group_faces(heap, errors, 0.87).expected
+    assert expected.precision == pytest.approx(1 - 3e-5 * 4095)
+
+
+@pytest.mark.parametrize(
+    ("faces", "joined", "valid"), [(19, 171, True), (20, 95, True), (20, 96, False)]
+)
+def test_figures_mean_nothing_where_most_pairs_look_alike(faces, joined, valid):
+    pairs = faces * (faces - 1) / 2
+    assert expect_errors(ERRORS, 1, faces, pairs, joined, groups=5).is_valid == valid
 
 
 def test_settled_people_stay_and_new_faces_join_them():
