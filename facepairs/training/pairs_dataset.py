@@ -83,7 +83,8 @@ def pairs_dataset(
         store: `files` decodes photos as they are needed, `memory` all of them once. `tfrecord`
             reads the training pairs of a `cache`; an epoch goes on where the last one ended.
         cache: Folder that `facepairs cache build` wrote, for `tfrecord`. It must be of these photos
-            and this seed; all of it is read once, to name a damaged file.
+            and this seed; all of it is read once, to name a damaged file. One that is damaged later
+            ends `fit` with TensorFlow's error; the next call names it.
         align: `landmarks` finds and aligns the face in every photo; `none` takes photos as they
             are, framed like LFW's.
         distinct_people: Only genuine pairs to train on, of different people within a batch, as

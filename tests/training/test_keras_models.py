@@ -5,6 +5,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from processes.command_line import facepairs as facepairs_command
 
 import facepairs
@@ -182,11 +183,15 @@ def test_a_cache_of_other_pairs_is_refused(faces, cache, wrong, error):
         facepairs.pairs_dataset(faces, **arguments)
 
 
-def test_a_damaged_cache_is_named_before_fit(faces, cache, tmp_path):
+def test_a_damaged_cache_is_named_before_fit_and_never_trained_on(faces, cache, tmp_path):
     changed = shutil.copytree(cache, tmp_path / "cache")
+    options = {"store": "tfrecord", "cache": changed, "batch_size": 4}
+    cached = facepairs.pairs_dataset(faces, **options)
     (shard,) = changed.glob("*.tfrecord")
     content = bytearray(shard.read_bytes())
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
+    with pytest.raises(tf.errors.DataLossError):
+        list(cached)
     with pytest.raises(BadData, match=str(shard)):
-        facepairs.pairs_dataset(faces, store="tfrecord", cache=changed, batch_size=4)
+        facepairs.pairs_dataset(faces, **options)
