@@ -11,7 +11,7 @@ from PIL import Image
 from processes.command_line import in_process
 from processes.ctrl_c import press_after
 
-from facepairs.cli.shared.output import MAX_SHOWN, log_first, percent
+from facepairs.cli.shared.output import MAX_SHOWN, log, log_first, percent
 
 
 def rows_of(done) -> dict[str, str]:
@@ -179,3 +179,12 @@ def test_a_training_that_is_stopped_says_how_to_go_on(
     assert any(line.startswith("stopping after this epoch") for line in lines)
     resume = f"facepairs train {faces} --out {out} --resume"
     assert lines[-1] == f"stopped after 1 epoch; continue with: {resume}"
+
+
+@pytest.mark.parametrize(("value", "told"), [("", "hello\n"), ("0", "hello\n"), ("1", "")])
+def test_a_variable_of_0_hides_nothing(
+    value: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FACEPAIRS_QUIET", value)
+    log("hello")
+    assert capsys.readouterr().err == told
