@@ -11,7 +11,8 @@ from PIL import Image
 from processes.command_line import in_process
 from processes.ctrl_c import press_after
 
-from facepairs.cli.shared.output import MAX_SHOWN, log, log_first, percent
+from facepairs.cli.shared.output import MAX_SHOWN, log, log_first, percent, warn_of_known
+from facepairs.verification.verifier import Verifier
 
 
 def rows_of(done) -> dict[str, str]:
@@ -188,3 +189,22 @@ def test_a_variable_of_0_hides_nothing(
     monkeypatch.setenv("FACEPAIRS_QUIET", value)
     log("hello")
     assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    ("people", "told"),
+    [
+        (["Dan"], []),
+        (["Ann", "Dan"], ["Ann"]),
+        (["Bé", "Ann"], ["Ann and Bé"]),
+        (["Ann", "Bé", "Cyd", "Dan"], ["3 of these people"]),
+    ],
+)
+def test_people_whom_the_model_knows_are_named_while_they_are_few(
+    people: list[str], told: list[str], cosine_bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = [Path(person, "1.jpg") for person in people]
+    warn_of_known(Verifier.load(cosine_bundle), "mine", photos)
+    lines = capsys.readouterr().err.splitlines()
+    begin = "warning: mine was trained or calibrated on "
+    assert [line.removeprefix(begin).partition(";")[0] for line in lines] == told
