@@ -49,7 +49,7 @@ def test_scoring_pairs(cosine_bundle: Path, noise: Path, tmp_path: Path) -> None
         "errors         at this threshold 1 in 1,000 strangers (at most 1 in 290) would pass, "
         "1 in 100 of those who look alike",
         "               30 in 100 genuine pairs would be missed (drawn pairs)",
-        "probability    at a prior of 0.2",
+        "probability    at prior 0.2",
     ]
     warned = [line for line in done.stderr.splitlines() if line.startswith("warning")]
     assert warned[0].startswith("warning: 1 of 3 pairs could not be scored, first: ")
