@@ -86,6 +86,12 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
         """The score at which the probability is one half."""
         return -self.offset / self.scale
 
+    def log_likelihood_ratio(self, score: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return the natural logarithm of P(score | genuine) / P(score | impostor)."""
+        with np.errstate(over="ignore"):  # a score of 1e308 has probability 1
+            ratio: npt.NDArray[np.float64] = self.scale * np.asarray(score, np.float64)
+        return ratio + self.offset
+
     def probability(
         self, score: npt.ArrayLike, prior: float = EQUAL_PRIORS
     ) -> npt.NDArray[np.float64]:
@@ -99,9 +105,7 @@ class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
             BadConfig: The prior is outside (0, 1).
         """
         check_prior(prior)
-        with np.errstate(over="ignore"):  # a score of 1e308 has probability 1
-            logit = self.scale * np.asarray(score, np.float64) + self.offset
-        logit = logit + math.log(prior / (1 - prior))
+        logit = self.log_likelihood_ratio(score) + math.log(prior / (1 - prior))
         small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
         probability: npt.NDArray[np.float64] = np.where(logit >= 0, 1.0, small) / (1 + small)
         return probability

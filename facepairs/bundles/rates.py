@@ -92,6 +92,10 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         fmr: Share of strangers accepted, impostor pairs drawn at random.
         lookalike_fmr: Share of strangers accepted among those who look alike.
         fnmr: Share of genuine pairs missed.
+        gfmr: Generalised FMR: photos without a usable face count as rejected; only where there are
+            some.
+        gfnmr: Generalised FNMR, likewise: share of genuine pairs missed or not acquired.
+        fta: Failures to acquire: share of the photos without a usable face, in a group of people.
         people: Number of people in the pairs.
         measured_on: The pairs, in words.
     """
@@ -99,6 +103,9 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fmr: Rate | None = None
     lookalike_fmr: Rate | None = None
     fnmr: Rate | None = None
+    gfmr: Rate | None = None
+    gfnmr: Rate | None = None
+    fta: Rate | None = None
     people: Count | None = None
     measured_on: str = ""
 

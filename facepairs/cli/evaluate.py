@@ -11,7 +11,6 @@ from facepairs.cli.shared.options import (
     Json,
     Lists,
     Pairs,
-    SkipBad,
     typed_command,
 )
 from facepairs.cli.shared.output import log, print_json
@@ -51,6 +50,13 @@ def evaluate(
     ] = False,
     groups: Groups = None,
     families: Families = None,
+    factors: Annotated[
+        Path | None,
+        Option(
+            help="CSV file photo,… or left,right,… with factors in the other columns, or `faces`: "
+            "also measure errors by factor, such as the size of the face.",
+        ),
+    ] = None,
     identification: Annotated[
         bool,
         Option(
@@ -59,15 +65,15 @@ def evaluate(
             "for them.",
         ),
     ] = False,
-    skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Measure a verifier's errors, or those of a scores file.
 
     Measures a verifier on people it does not know: the balanced accuracy (the mean of the shares of
     strangers and of genuine pairs decided correctly), then the errors of verify's decisions. No
-    threshold comes from the pairs it is reported on. Several verifiers are compared on the same
-    pairs. Requires the measure extra: pip install '.[measure]'
+    threshold comes from the pairs it is reported on. Photos without a usable face are left out and
+    counted. Several verifiers are compared on the same pairs. Requires the measure extra: pip
+    install '.[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page
@@ -86,8 +92,8 @@ def evaluate(
         scores_out=out,
         groups=groups,
         families=families,
+        factors=factors,
         identification=identification,
-        skip_bad=skip_bad,
     )
     for line in result.warnings:
         log(f"warning: {line}")

@@ -72,13 +72,6 @@ class PeopleGroups:
             for group, members in self.members.items()
         }
 
-    def pairs_within(
-        self, left: Sequence[str], right: Sequence[str]
-    ) -> dict[str, npt.NDArray[np.bool_]]:
-        """Return which pairs of people are within each group: bool[N] by the group's name."""
-        sides = zip(self.among(left).items(), self.among(right).values(), strict=True)
-        return {name: one & other for (name, one), other in sides}
-
     def numbers(self, left: Sequence[str], right: Sequence[str]) -> PersonNumbers:
         """Return the number of the family of both people of each pair, int64[N] each.
 

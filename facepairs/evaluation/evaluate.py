@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from facepairs.bundles.model import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, BadImage
+from facepairs.evaluation.factors import FACES, Column, measure_faces, read_factors
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.curves import FARS
-from facepairs.evaluation.pair_scores import describe_unusable, refuse_unusable, score_pairs
+from facepairs.evaluation.pair_scores import describe_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
@@ -118,10 +119,12 @@ def evaluate(
     scores_out: Place | None = None,
     groups: Place | None = None,
     families: Place | None = None,
+    factors: Place | None = None,
     identification: bool = False,
-    skip_bad: bool = False,
 ) -> Evaluation:
     """Measure one or several sources of scores; compare several on the same pairs.
+
+    Photos without a usable face are counted as failures to acquire, and their pairs left out.
 
     Examples:
         >>> facepairs.evaluate("run/bundle", "photos").summary.auc
@@ -139,13 +142,15 @@ def evaluate(
         groups: Groups of people (CSV person,group), to measure the errors within them.
         families: Families or households (CSV person,family): intervals then take families as the
             sample, because relatives resemble each other.
+        factors: Factors of photos (CSV photo,…) or of pairs (CSV left,right,…), to measure the
+            errors by their levels; verifiers that find faces also have size, pose and sharpness of
+            the faces, and `faces` means these alone.
         identification: Also measure how well people of `data` whom a single verifier does not
             know are identified, see `facepairs.evaluation.identification`.
-        skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
 
     Raises:
         BadConfig: Arguments do not fit together.
-        BadImage: A photo cannot be used, and `skip_bad` is false.
+        BadImage: Too few photos can be used.
         BadData: A bundle knows people of a protocol's pairs, the pairs of several sources differ,
             or a file cannot be read.
         NotEnough: A class is missing or too rare.
@@ -161,7 +166,6 @@ def evaluate(
         "pairs": pairs,
         "out": scores_out,
         "identification": identification,
-        "skip_bad": skip_bad,
     }
     kinds = {path: kind_of(path) for path, _ in named}
     verifiers = [path for path, kind in kinds.items() if kind not in ("scores", "view2")]
@@ -173,27 +177,28 @@ def evaluate(
         raise BadConfig("works for one verifier at a time; give one", *alone)
     people_groups = read_groups(Path(groups)) if groups else None
     relatives = read_families(Path(families)) if families else None
+    columns: list[Column] | None = None
+    if factors is not None:
+        columns = [] if str(factors) == FACES else read_factors(Path(factors))
     models = {path: open_model(path) for path in verifiers}  # what is wrong with one is said here
     selection, measured = None, dict[str, Measurement]()
     if models and folder is not None:
         lists_path, pairs_path = (
             None if place is None else Path(place) for place in (lists, pairs)
         )
-        selection = choose_pairs(
-            list(models.values()), folder, protocol, lists_path, pairs_path, skip_bad
-        )
+        selection = choose_pairs(list(models.values()), folder, protocol, lists_path, pairs_path)
         for people in (people_groups, relatives):
             if people is not None:
                 people.check_names(selection.index.people)
         measured = _measure_models(
-            models, dict(named), selection, people_groups, relatives, identification, skip_bad
+            models, dict(named), selection, people_groups, relatives, columns, identification
         )
     if scores_out is not None:
         (one,) = measured.values()
         write_scores(Path(scores_out), one.pairs)
     for path, name in named:
         if path not in models:
-            measured[path] = measure_scores(Path(path), name, people_groups, relatives)
+            measured[path] = measure_scores(Path(path), name, people_groups, relatives, columns)
     measurements = tuple(measured[path] for path, _ in named)
     comparison = _compare(measurements) if len(measurements) > 1 else None
     warnings = [line for measured in measurements for line in measured.warnings]
@@ -207,14 +212,14 @@ def _measure_models(
     chosen: PairSelection,
     groups: PeopleGroups | None,
     families: PeopleGroups | None,
+    columns: Sequence[Column] | None,
     identification: bool,
-    skip_bad: bool,
 ) -> dict[str, Measurement]:
     """Measure models, by their paths, on the pairs whose photos all of them can use.
 
     Raises:
         BadData: A model knows people of a protocol's pairs; this is found before photos are read.
-        BadImage: A photo cannot be used, and `skip_bad` is false.
+        BadImage: The photos that can be used form no genuine or no impostor pairs.
     """
     index, pairs = chosen.index, chosen.pairs
     known = {path: known_in_selection(model, path, chosen) for path, model in models.items()}
@@ -230,8 +235,10 @@ def _measure_models(
     failures = {
         image: error for found in scored.values() for image, error in found.failures.items()
     }
-    refuse_unusable(failures, skip_bad)
-    pairs_left_out = int((~pairs.show_none_of(failures)).sum())
+    usable = pairs.show_none_of(failures)
+    pairs_left_out, rest = int((~usable).sum()), pairs.genuine[usable]
+    if failures and (rest.all() or not rest.any()):
+        raise BadImage(f"{describe_unusable(failures)}; the others form too few pairs")
     left_out = []
     if chosen.missing_pairs:
         left_out.append(f"left out: {counted(chosen.missing_pairs, 'pair')} of missing photos")
@@ -255,13 +262,18 @@ def _measure_models(
         )
         identified = None
         if identification:
-            identified = measure_identification(model, index, used[path], skip_bad)
+            identified = measure_identification(model, index, used[path])
+        of_faces = None
+        if columns is not None:
+            of_faces = measure_faces(Verifier(model).reader(), index, scored[path].samples)
         measured[path] = measure_model(
             model,
             replace(scored[path].pairs.without_photos(unusable), families=families),
             about,
             protocol=chosen.protocol,
             groups=groups,
+            factors=columns,
+            of_faces=of_faces,
             identification=identified,
             faces={index.name(image): face for image, face in used[path].numbers.items()},
             warnings=[*warnings, *left_out],

@@ -32,7 +32,7 @@ from facepairs.evaluation.metrics.intervals import (
     rate_intervals,
     spread_over_people,
 )
-from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
+from facepairs.evaluation.pair_scores import embed_images
 from facepairs.photos.subject_faces import SubjectFaces
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.verification.verifier import Verifier
@@ -134,26 +134,23 @@ class Probes(NamedTuple):
 
 
 def measure_identification(
-    model: Model, index: FaceIndex, faces: SubjectFaces, skip_bad: bool
+    model: Model, index: FaceIndex, faces: SubjectFaces
 ) -> IdentificationFigures:
     """Measure a model on the people whom it does not know.
 
     Args:
         model: A bundle or an external embedder.
         index: The photos.
-        faces: Which face of each photo it sees.
-        skip_bad: Leave photos out that cannot be used, instead of raising.
+        faces: Which face of each photo it sees; photos without a usable one are left out.
 
     Raises:
         BadBundle: The model has no embeddings.
-        BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: Fewer than two people have several photos, or there are no strangers.
     """
     model.check_embeds("identification compares them")
     images = np.flatnonzero(~model.origin.identities.knows(list(index.people))[index.person_of])
     verifier = Verifier(model)
     rows, failures = embed_images(verifier, index, images, faces)
-    refuse_unusable(failures, skip_bad)
     usable = ~np.isin(images, list(failures))
     person = index.person_of[images[usable]].astype(np.int64)
     split = split_people(person)

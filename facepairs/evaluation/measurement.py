@@ -5,20 +5,30 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from facepairs.bundles.error_profile import Calibration, ErrorProfile, operating_point
 from facepairs.bundles.model import Model
-from facepairs.bundles.rates import BALANCED, Errors, OperatingPoint
+from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.data.groups import PeopleGroups
-from facepairs.data.pairs import person_name
 from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation.acquisition import (
+    measure_acquisition,
+    with_generalised_rates,
+)
 from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide, decide_at
+from facepairs.evaluation.factors import Column, measure_factors
 from facepairs.evaluation.fitting import cross_fitted_probability
+from facepairs.evaluation.group_errors import measure_groups
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.estimates import CHANCE
-from facepairs.evaluation.metrics.reliability import expected_calibration_error
+from facepairs.evaluation.metrics.reliability import (
+    expected_calibration_error,
+    likelihood_ratio_cost,
+    minimum_cost,
+)
 from facepairs.evaluation.scores import ScoredPairs, read_scores
 from facepairs.evaluation.sources import (
     RESULT,
@@ -28,9 +38,9 @@ from facepairs.evaluation.sources import (
     read_result,
     short_name,
 )
-from facepairs.evaluation.summary import About, Summary, errors_by_group, summarise
+from facepairs.evaluation.summary import About, Summary, summarise
 from facepairs.support.words import counted
-from facepairs.verification.provenance import provenance_of
+from facepairs.verification.provenance import FaceNumbers, provenance_of
 
 Curves = Mapping[int, Calibration]
 """The calibration of each fold; empty where a verifier has none."""
@@ -71,6 +81,7 @@ def measure_scores(
     name: str = "",
     groups: PeopleGroups | None = None,
     families: PeopleGroups | None = None,
+    factors: Sequence[Column] | None = None,
 ) -> Measurement:
     """Measure a scores file, also one of another system, or the folder of a `crossval` method.
 
@@ -84,8 +95,11 @@ def measure_scores(
         name: A short name, for tables; "" for the end of the path.
         groups: Groups of people, to measure the errors within them.
         families: Families of people, for intervals that know who is related.
+        factors: What is known of photos or pairs, to measure the errors by it, and by what the file
+            knows of faces; None for nothing.
 
     Raises:
+        BadConfig: There are no factors.
         BadData: A file cannot be read, files do not fit together, or pairs of a protocol show
             people of their model.
         NotEnough: A class is missing or too rare.
@@ -121,7 +135,7 @@ def measure_scores(
         alignment=origin.alignment if origin else None,
         pairs_with_known_people=known,
     )
-    return _measure(pairs, decisions, point, curves, about, groups, warnings)
+    return _measure(pairs, decisions, point, curves, about, groups, factors, warnings)
 
 
 def measure_model(
@@ -131,6 +145,8 @@ def measure_model(
     *,
     protocol: str,
     groups: PeopleGroups | None = None,
+    factors: Sequence[Column] | None = None,
+    of_faces: dict[str, FaceNumbers] | None = None,
     identification: IdentificationFigures | None = None,
     faces: Mapping[str, int],
     warnings: Sequence[str],
@@ -144,6 +160,8 @@ def measure_model(
         about: What is measured, and on what.
         protocol: The protocol of the pairs, "" for none.
         groups: Groups of people, to measure the errors within them.
+        factors: What is known of photos or pairs, to measure the errors by it.
+        of_faces: What is known of the faces, likewise.
         identification: How well people are identified.
         faces: As `Measurement` has them.
         warnings: What limits the figures.
@@ -156,9 +174,13 @@ def measure_model(
     points = [row for row in own.thresholds if row.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
     origin = provenance_of(model, about.pairs, point, protocol=protocol or None)
+    failures = None if pairs.failures is None else dict(pairs.failures)
+    origin = msgspec.structs.replace(origin, failures=failures, faces=of_faces)
     pairs = replace(pairs, origin=origin)
     decisions, curves = _decide(pairs, own.calibration, points)
-    return _measure(pairs, decisions, point, curves, about, groups, warnings, identification, faces)
+    return _measure(
+        pairs, decisions, point, curves, about, groups, factors, warnings, identification, faces
+    )
 
 
 def _decide_by_fold(
@@ -192,6 +214,7 @@ def _measure(
     curves: Curves,
     about: About,
     groups: PeopleGroups | None,
+    factors: Sequence[Column] | None,
     warnings: Sequence[str],
     identification: IdentificationFigures | None = None,
     faces: Mapping[str, int] | None = None,
@@ -203,13 +226,18 @@ def _measure(
     # A probability is judged on such strangers as its curves were fitted to.
     judged_alike = all(curve.lookalikes for curve in curves.values())
     alike = pairs.alike.pairs if pairs.alike and judged_alike else None
-    probability = ece = None
+    probability = ece = cllr = None
     if curves:
-        probability = np.empty(len(pairs))
+        probability, log_ratio = np.empty((2, len(pairs)))
         for number, curve in curves.items():
             members = pairs.fold == number
             probability[members] = curve.probability(score[members])
+            log_ratio[members] = curve.log_likelihood_ratio(score[members])
         ece = expected_calibration_error(genuine, probability, alike)
+        cllr = likelihood_ratio_cost(genuine, log_ratio, alike)
+    within = differences = None
+    if groups is not None:
+        within, differences = measure_groups(groups, pairs, default.accepted)
     summary = summarise(
         genuine,
         score,
@@ -220,8 +248,17 @@ def _measure(
         ece=ece,
         verify_point=name,
         about=about,
-        groups=_group_errors(groups, pairs, default.accepted) if groups else None,
+        groups=within,
         identification=identification,
+    )
+    summary = msgspec.structs.replace(
+        summary,
+        acquisition=measure_acquisition(pairs),
+        cllr=cllr,
+        min_cllr=minimum_cost(genuine, score, alike),
+        group_differences=differences,
+        factors=[] if factors is None else measure_factors(factors, pairs, default.accepted),
+        operating_points=with_generalised_rates(summary.operating_points, decisions, pairs),
     )
     if not curves:
         with suppress(NotEnough):
@@ -244,16 +281,3 @@ def _measure(
         warnings=warnings,
         faces=faces or {},
     )
-
-
-def _group_errors(groups: PeopleGroups, pairs: ScoredPairs, accepted: Bools) -> dict[str, Errors]:
-    """Return the errors within each group whose people both are in, the worst first."""
-    if pairs.people is None:
-        raise BadData(
-            f"{groups.path}: the people of the pairs are unknown; groups need photos named "
-            "Person_Name/photo.jpg",
-            "groups",
-        )
-    left, right = ([person_name(name) for name in side] for side in pairs.sides)
-    within = groups.pairs_within(left, right)
-    return errors_by_group(within, pairs.genuine, accepted, pairs.people, pairs.relatives)

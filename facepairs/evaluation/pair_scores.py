@@ -1,6 +1,6 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +10,11 @@ from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.errors import BadImage
+from facepairs.errors import BadImage, ImageProblem
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.lookalikes import LookAlikes, find_lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Ints
-from facepairs.evaluation.scores import ScoredPairs
+from facepairs.evaluation.scores import ScoredPairs, failed_pairs
 from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.subject_faces import MOST_PROMINENT, SubjectFaces
 from facepairs.support.words import counted
@@ -46,12 +46,14 @@ class PhotoScores(NamedTuple):
         heap: The embeddings that grouping is measured with; None for a network that has none.
         people: The names of the people in these pairs, as the folders have them.
         failures: What is wrong with photos that cannot be used, by number.
+        samples: The faces of all photos of the pairs, by number.
     """
 
     pairs: ScoredPairs
     heap: FaceHeap | None
     people: list[str]
     failures: Mapping[int, BadImage]
+    samples: Mapping[int, FaceSample]
 
     def calibrate(self, measured_on: str) -> ErrorProfile:
         """Fit a verifier's probability and thresholds to the pairs; see `fitting.calibrate`."""
@@ -77,43 +79,63 @@ def score_pairs(
         faces: Which face of each photo is used.
     """
     images, person = pairs.images(), index.person_of.astype(np.int64)
+    samples = read_images(verifier, index, images, faces)
+    found = dict(zip(images.tolist(), samples, strict=True))
+    usable = pairs.where(
+        pairs.show_none_of([image for image, sample in found.items() if sample.error])
+    )
     if not verifier.model.network.embeds:
-        samples = read_images(verifier, index, images, faces)
-        found = dict(zip(images.tolist(), samples, strict=True))
-        failures = {image: sample.error for image, sample in found.items() if sample.error}
-        pairs = pairs.where(pairs.show_none_of(failures))
-        score = score_samples(verifier.scorer, found, pairs.left, pairs.right)
-        return _named(index, pairs, score, failures)
-    rows, failures = embed_images(verifier, index, images, faces)
-    embeddings = np.full((len(index), rows.shape[1]), np.nan, np.float32)
-    embeddings[images] = rows
-    pairs = pairs.where(pairs.show_none_of(failures))
+        score = score_samples(verifier.scorer, found, usable.left, usable.right)
+        return _named(index, pairs, score, found)
+    embeddings = np.full((len(index), verifier.scorer.width), np.nan, np.float32)
+    embeddings[images] = _rows_of(samples, verifier.scorer.width)
     parts = [
         verifier.compare(embeddings[chunk.left], embeddings[chunk.right])
-        for chunk in (pairs.where(slice(at, at + CHUNK)) for at in range(0, len(pairs), CHUNK))
+        for chunk in (usable.where(slice(at, at + CHUNK)) for at in range(0, len(usable), CHUNK))
     ]
     score = np.concatenate([np.zeros(0, np.float32), *parts])
     known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
     heap = FaceHeap(embeddings[known], person[known], verifier.model.profile.cohort)
-    alike = find_lookalikes(embeddings, person, pairs)
-    return _named(index, pairs, score, failures, heap, alike)
+    alike = find_lookalikes(embeddings, person, usable)
+    return _named(index, pairs, score, found, heap, alike)
 
 
 def _named(
     index: FaceIndex,
     pairs: PairList,
     score: ScoreArray,
-    failures: Mapping[int, BadImage],
+    samples: Mapping[int, FaceSample],
     heap: FaceHeap | None = None,
     alike: LookAlikes | None = None,
 ) -> PhotoScores:
-    """Return scored pairs of an index with the names of their photos and people."""
-    names, sides = list(index.names()), (pairs.left, pairs.right)
-    left, right = ([names[image] for image in side.tolist()] for side in sides)
-    scores = score.astype(np.float64)
-    scored = ScoredPairs(left, right, pairs.genuine, pairs.fold, scores, alike)
-    people = [index.people[int(p)] for p in np.unique(index.person_of[pairs.images()])]
-    return PhotoScores(scored, heap, people, failures)
+    """Return the pairs of an index with the names of their photos and people."""
+    failures = {image: sample.error for image, sample in samples.items() if sample.error}
+    names, of_pair = list(index.names()), pairs.show_none_of(failures)
+    usable, unusable = pairs.where(of_pair), pairs.where(~of_pair)
+
+    def named(side: npt.NDArray[np.int32]) -> list[str]:
+        return [names[image] for image in side.tolist()]
+
+    labels = unusable.genuine.tolist(), unusable.fold.tolist()
+    scored = ScoredPairs(
+        named(usable.left),
+        named(usable.right),
+        usable.genuine,
+        usable.fold,
+        score.astype(np.float64),
+        alike,
+        failures={names[image]: _kind(error) for image, error in failures.items()},
+        failed=failed_pairs(
+            [*zip(named(unusable.left), named(unusable.right), *labels, strict=True)]
+        ),
+    )
+    people = [index.people[int(p)] for p in np.unique(index.person_of[usable.images()])]
+    return PhotoScores(scored, heap, people, failures, samples)
+
+
+def _kind(error: BadImage) -> str:
+    """Return the kind of problem of a photo, such as `no_face` or `unreadable`."""
+    return error.problem if isinstance(error, ImageProblem) else error.kind
 
 
 def embed_images(
@@ -135,14 +157,16 @@ def embed_images(
         wrong with those, by number.
     """
     samples = read_images(verifier, index, images, faces)
-    rows = np.full((len(images), verifier.scorer.width), np.nan, np.float32)
-    failures: dict[int, BadImage] = {}
-    for place, sample in enumerate(samples):
-        if sample.error:
-            failures[int(images[place])] = sample.error
-        elif sample.embedding is not None:
-            rows[place] = sample.embedding
-    return rows, failures
+    found = zip(images.tolist(), samples, strict=True)
+    failures = {image: sample.error for image, sample in found if sample.error}
+    return _rows_of(samples, verifier.scorer.width), failures
+
+
+def _rows_of(samples: Sequence[FaceSample], width: int) -> npt.NDArray[np.float32]:
+    """Return the embeddings of faces, float32[N, D], NaN where there is none."""
+    nothing = np.full(width, np.nan, np.float32)
+    rows = [nothing if face.embedding is None else face.embedding for face in samples]
+    return np.array(rows, np.float32).reshape(len(rows), width)
 
 
 def read_images(

@@ -53,7 +53,6 @@ def choose_pairs(
     protocol: str | None = None,
     lists: Path | None = None,
     pairs_csv: Path | None = None,
-    skip_missing: bool = False,
 ) -> PairSelection:
     """Return the pairs that all models are to score.
 
@@ -63,9 +62,8 @@ def choose_pairs(
         protocol: `heldout` (people of `data` on whom no bundle was trained or calibrated), `view1`
             (pairsDevTest.txt) or, for external embedders only, `view2` (pairs.txt). By default the
             protocol that the bundles were trained under, or else `heldout`.
-        lists: Folder of the official LFW lists.
+        lists: Folder of the official LFW lists; pairs whose photos are missing are left out.
         pairs_csv: A file with the pairs; replaces the protocol.
-        skip_missing: Leave out pairs of an official list whose photos are missing.
 
     Raises:
         BadConfig: The protocol is unknown, or not possible with these models.
@@ -80,7 +78,7 @@ def choose_pairs(
     if protocol in LISTS:
         source = LISTS[protocol]
         path = list_path(lists, source.split()[-1])
-        pairs, missing = read_present_pairs(path, index, skip_missing)
+        pairs, missing = read_present_pairs(path, index, skip_missing=True)
         return PairSelection(index, pairs, source, protocol, missing_pairs=missing)
     known = np.logical_or.reduce(
         [model.origin.identities.knows(list(index.people)) for model in models]

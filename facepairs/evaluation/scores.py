@@ -5,8 +5,8 @@ alike. Only `genuine` and `score` are required, so that the scores of any other 
 measured too; cells may be separated by semicolons, tabs or bars, and scores have decimal commas.
 Optional columns: `alike`, 1 for strangers who look alike, and otherwise empty; `alike_again`, a 0
 or 1 for each time that these were found on half of the people, empty for none; and `error`, why a
-pair has no score, as `score` writes it. Beside files that were written here lies their origin,
-NAME.json with their SHA-256; files without it are not checked.
+pair has no score. Beside files that were written here lies their origin, NAME.json with their
+SHA-256 and the photos that could not be used; files without it are not checked.
 """
 
 import csv
@@ -15,7 +15,7 @@ import math
 import sys
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,8 +37,8 @@ from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
-COLUMNS = ("left", "right", "genuine", "fold", "score")
-ALIKE, AGAIN = "alike", "alike_again"
+COLUMNS: tuple[str, ...] = ("left", "right", "genuine", "fold", "score")
+ALIKE, AGAIN, ERROR = "alike", "alike_again", "error"
 MAX_ROUNDS = 64
 
 
@@ -54,6 +54,8 @@ class ScoredPairs:
         alike: Strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
+        failures: Why photos could not be used, by their names, such as `no_face`; None if unknown.
+        failed: The pairs with such photos, with scores of minus infinity; None if there are none.
         origin: What made the scores; None if unknown.
         families: The people's families, for intervals; None if all are unrelated.
     """
@@ -65,12 +67,31 @@ class ScoredPairs:
     score: npt.NDArray[np.float64]
     alike: LookAlikes | None = None
     unscored: int = 0
+    failures: Mapping[str, str] | None = None
+    failed: "ScoredPairs | None" = None
     origin: Provenance | None = None
     families: PeopleGroups | None = None
 
     def __len__(self) -> int:
         """Return the number of pairs."""
         return len(self.score)
+
+    @cached_property
+    def attempted(self) -> "ScoredPairs":
+        """These pairs, and then those with photos that failed, which no threshold accepts."""
+        failed = self.failed
+        if failed is None:
+            return self
+        return replace(
+            self,
+            left=[*self.left, *failed.left],
+            right=[*self.right, *failed.right],
+            genuine=np.append(self.genuine, failed.genuine),
+            fold=np.append(self.fold, failed.fold),
+            score=np.append(self.score, failed.score),
+            alike=None,
+            failed=None,
+        )
 
     @property
     def sides(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -157,13 +178,18 @@ def write_scores(path: Path, scores: ScoredPairs) -> None:
             "number; check the model that made it"
         )
     # Python numbers: `csv` writes the repr of a float, which reads back exactly
-    columns: list[Iterable[object]] = [scores.left, scores.right]
-    columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]
-    names: tuple[str, ...] = COLUMNS
+    every, names = scores.attempted, COLUMNS
+    reasons = _reasons(scores.failed, scores.failures or {})
+    none = [""] * len(reasons)
+    columns: list[Iterable[object]] = [every.left, every.right]
+    columns += [map(int, every.genuine), map(int, every.fold), [*map(float, score), *none]]
     if scores.alike is not None:
-        names = (*COLUMNS, ALIKE, AGAIN)
-        columns.append("1" if alike else "" for alike in scores.alike.pairs.tolist())
-        columns.append(_digits(row) for row in scores.alike.again.T.tolist())
+        names = (*names, ALIKE, AGAIN)
+        columns.append(["1" if alike else "" for alike in scores.alike.pairs.tolist()] + none)
+        columns.append([_digits(row) for row in scores.alike.again.T.tolist()] + none)
+    if reasons:
+        names = (*names, ERROR)
+        columns.append([""] * len(scores) + reasons)
     with scores_file(path, scores.origin) as handle:
         writer = csv.writer(handle)
         writer.writerow(names)
@@ -179,7 +205,8 @@ def write_scores(path: Path, scores: ScoredPairs) -> None:
 def read_scores(path: Path) -> ScoredPairs:
     """Read a scores file; only `genuine` and `score` must be there, and folds may be empty.
 
-    A pair with text in a column `error`, or without `genuine`, is only counted.
+    A pair with text in a column `error`, or without `genuine`, is only counted, unless it shows a
+    photo that the origin says could not be used.
 
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
@@ -191,12 +218,17 @@ def read_scores(path: Path) -> ScoredPairs:
     genuine, alike = bytearray(), bytearray()
     again: list[str] = []
     fold, score = array("h"), array("d")
-    unscored = 0
+    failures = origin.failures if origin else None
+    failed, unscored = list[tuple[str, str, bool, int]](), 0
     for line, row in csv_rows(path, ("genuine", "score")):
-        if row.get("error", "").strip() or not row["genuine"].strip():
-            unscored += 1
-            continue
         try:
+            if row.get(ERROR, "").strip() or not row["genuine"].strip():
+                if failures and {row.get("left"), row.get("right")} & failures.keys():
+                    label, number = parse_genuine(row["genuine"]), parse_fold(row.get("fold", ""))
+                    failed.append((row["left"], row["right"], label, number))
+                else:
+                    unscored += 1
+                continue
             genuine.append(parse_genuine(row["genuine"]))
             fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
@@ -216,8 +248,25 @@ def read_scores(path: Path) -> ScoredPairs:
         np.frombuffer(score, np.float64),
         LookAlikes(np.frombuffer(alike, np.bool_), _again(again)) if any(alike) else None,
         unscored,
+        failures,
+        failed_pairs(failed),
         origin,
     )
+
+
+def failed_pairs(rows: Sequence[tuple[str, str, bool, int]]) -> ScoredPairs | None:
+    """Return pairs that could not be scored: left, right, genuine and fold; None for no pairs."""
+    if not rows:
+        return None
+    left, right, genuine, fold = zip(*rows, strict=True)
+    score = np.full(len(rows), -np.inf)
+    return ScoredPairs(left, right, np.array(genuine), np.array(fold, np.int16), score)
+
+
+def _reasons(failed: ScoredPairs | None, failures: Mapping[str, str]) -> list[str]:
+    """Return why each pair could not be scored."""
+    sides = zip(*failed.sides, strict=True) if failed else ()
+    return [failures.get(left) or failures[right] for left, right in sides]
 
 
 def _digits(row: list[bool]) -> str:

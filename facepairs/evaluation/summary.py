@@ -15,7 +15,11 @@ import numpy as np
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import NotEnough
+from facepairs.evaluation.acquisition import Acquisition
 from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
+from facepairs.evaluation.error_rates import errors_of, is_small
+from facepairs.evaluation.factors import Factor
+from facepairs.evaluation.group_errors import GroupDifferences
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import (
@@ -37,8 +41,6 @@ from facepairs.evaluation.metrics.estimates import (
     tar_at_far,
 )
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, over_folds
-
-MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,9 +109,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             on these very pairs, and the errors there. The true accept rate (TAR) is 1 - FNMR.
         ece: Expected calibration error at equal priors; where it is known which strangers look
             alike, they are half of the strangers. None without probabilities.
+        cllr: Cost of the likelihood ratios of the calibration, in bits, with the same strangers;
+            None without probabilities.
+        min_cllr: The lowest cost that another calibration could reach on these pairs.
         people: Number of people in the pairs, where they are known.
+        acquisition: The photos without a usable face; None where it is not known.
         groups: Errors within the groups of people that the user named, as `verify` decides, the
             worst first.
+        group_differences: Errors between these groups, and how far groups differ.
+        factors: Errors by the levels of the factors that the user named.
         identification: How well people are identified; None where it was not asked for.
     """
 
@@ -128,7 +136,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     tar_at_far: dict[str, OperatingPoint]
     ece: float | None
     people: int | None
+    acquisition: Acquisition | None = None
+    cllr: float | None = None
+    min_cllr: float | None = None
     groups: Mapping[str, Errors]
+    group_differences: GroupDifferences | None = None
+    factors: list[Factor] = msgspec.field(default_factory=list)
     identification: IdentificationFigures | None
 
     @property
@@ -141,6 +154,16 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         """The operating point with which `verify` decides; the first one where none is known."""
         points = self.operating_points
         return next((point for point in points if point.name == self.verify_point), points[0])
+
+    @property
+    def fmr_by_groups(self) -> dict[tuple[str, str], Rate | None]:
+        """The FMR of either order of every two groups; None where pairs are too few."""
+        between = self.group_differences.between if self.group_differences else []
+        rates = {
+            (name, name): None if is_small(errors) else errors.fmr
+            for name, errors in self.groups.items()
+        } | {pair.groups: None if pair.is_small else pair.fmr for pair in between}
+        return rates | {(other, one): rate for (one, other), rate in rates.items()}
 
     def true_accepts(self, far: str) -> Rate | None:
         """Return the true accept rate at a target FAR; None where the pairs are too few."""
@@ -308,73 +331,3 @@ def _by_lfws_rule(
         return None
     pooled = balanced_accuracy(pairs, genuine, again.accepted).interval(pairs, genuine)
     return _over_folds(_folds(genuine, again, pairs), pooled)
-
-
-def errors_of(
-    decisions: Sequence[tuple[Bools, Bools]],
-    genuine: Bools,
-    pairs: PeopleOfPairs,
-    lookalike: LookAlikes | None = None,
-) -> list[Errors]:
-    """Measure the errors of decisions, with intervals of 95 %; a rate without pairs is None.
-
-    Args:
-        decisions: (members, accepted), bool[N] each: the pairs that count, those accepted.
-        genuine: bool[N].
-        pairs: Who is in the pairs.
-        lookalike: Strangers who look alike; None where that is not known.
-    """
-
-    def rate(members: Bools, events: Bools, again: Sequence[Bools] = ()) -> Rate | None:
-        count, of = int((members & events).sum()), int(members.sum())
-        return Rate(count / of, pairs.interval(members, events, again), count, of) if of else None
-
-    def among_lookalikes(members: Bools, accepted: Bools) -> Rate | None:
-        if lookalike is None:
-            return None
-        return rate(members & lookalike.pairs, accepted, list(members & lookalike.again))
-
-    return [
-        Errors(
-            fmr=rate(members & ~genuine, accepted),
-            fnmr=rate(members & genuine, ~accepted),
-            lookalike_fmr=among_lookalikes(members, accepted),
-            people=pairs.people(members) if pairs.known else None,
-        )
-        for members, accepted in decisions
-    ]
-
-
-def errors_by_group(
-    groups: Mapping[str, Bools],
-    genuine: Bools,
-    accepted: Bools,
-    people: PairPeople | None,
-    families: PairPeople | None = None,
-) -> dict[str, Errors]:
-    """Return the errors within groups of pairs, the highest FMR first.
-
-    Args:
-        groups: bool[N], the pairs of each group, by its name.
-        genuine: bool[N].
-        accepted: bool[N], the decisions.
-        people: Of the pairs.
-        families: Of the people of the pairs, where some are related.
-    """
-    within = [(members, accepted) for members in groups.values()]
-    errors = errors_of(within, genuine, PeopleOfPairs(people, len(genuine), families))
-    found = dict(zip(groups, errors, strict=True))
-    return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
-
-
-def pair_counts(row: Errors) -> tuple[int, int]:
-    """Return the number of genuine and of impostor pairs within a group."""
-    genuine, impostor = (rate.of if rate and rate.of else 0 for rate in (row.fnmr, row.fmr))
-    return genuine, impostor
-
-
-def is_small(row: Errors) -> bool:
-    """Return whether a group has so few people or pairs that its rates say little."""
-    genuine, impostor = pair_counts(row)
-    few_people = (row.people or 0) < MIN_PEOPLE
-    return few_people or genuine < MIN_GENUINE or impostor < MIN_IMPOSTORS

@@ -25,6 +25,10 @@ from facepairs.version import __version__
 MAX_PROVENANCE_BYTES = 64 * 2**20  # 3 million people
 
 
+FaceNumbers = tuple[float, float, float, float]
+"""Size in pixels, sharpness, and how far a face is turned (yaw) and rotated (degrees)."""
+
+
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """How the scores of a file were made; None stands for what is not known.
 
@@ -42,6 +46,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
             one.
         prior: For which prior a column `probability` holds; None without such a column.
         identities: Hashes of the people that the model was trained and calibrated on.
+        failures: Why photos of the pairs could not be used, by their names, such as `no_face`.
+        faces: What is known of the faces, by the names of the photos; None where it was not asked.
     """
 
     schema: Literal[1] = 1
@@ -56,6 +62,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     calibration: Calibration | None = None
     prior: float | None = None
     identities: Identities | None = None
+    failures: dict[str, str] | None = None
+    faces: dict[str, FaceNumbers] | None = None
 
 
 def provenance_of(

@@ -1,5 +1,6 @@
 """`Verdict`: what comparing two faces gave, with the threshold and the errors to expect there."""
 
+import math
 from dataclasses import replace
 
 import msgspec
@@ -27,6 +28,8 @@ class Verdict(Result, frozen=True, kw_only=True, dict=True):
         same: score >= threshold; None without a threshold.
         probability: P(same person) at `prior`; None without a calibration.
         prior: Share of genuine pairs among those that are compared, for which `probability` holds.
+        log10_likelihood_ratio: How many times as likely this score is of one person as of two, as a
+            decimal logarithm, whatever the prior; None without a calibration.
         score: The network's score; higher is more alike.
         point: The threshold on the score, what it promises, and the errors measured at it. In JSON
             it is called `operating_point`.
@@ -40,6 +43,7 @@ class Verdict(Result, frozen=True, kw_only=True, dict=True):
     same: bool | None
     probability: float | None
     prior: float
+    log10_likelihood_ratio: float | None
     score: float
     point: OperatingPoint = msgspec.field(name="operating_point")
     left: FaceResult | None = None
@@ -59,6 +63,7 @@ class Verdict(Result, frozen=True, kw_only=True, dict=True):
         """Return the verdict for a score: whether it reaches a threshold, and its probability."""
         calibration = model.profile.calibration
         probability = float(calibration.probability(score, prior)) if calibration else None
+        ratio = float(calibration.log_likelihood_ratio(score)) if calibration else None
         same = None if point.threshold is None else score >= point.threshold
         left, right = (face.to_result() for face in faces) if faces else (None, None)
         verdict = cls(
@@ -66,6 +71,7 @@ class Verdict(Result, frozen=True, kw_only=True, dict=True):
             same=same,
             probability=probability,
             prior=prior,
+            log10_likelihood_ratio=None if ratio is None else ratio / math.log(10),
             score=score,
             point=point,
             left=left,

@@ -6,10 +6,10 @@ them (`drawn_population.py`); the share of intervals that contain the truth shou
     nice -n 10 python scripts/studies/coverage.py --out coverage.json --draws 1000
 
 Draws are added to those that the file has already, so a run that was stopped goes on; the table is
-printed from the file. `--people 60 250` and `--rates pairs` (or `identification`, `groups`) do a
-part of it. Groups of 1,000 people take long: a tenth of the draws has them. A coverage in
-parentheses is of a rate of which fewer than ten independent events are expected: people, or pairs
-of people, who err, fewer where those with many photos count more than others.
+printed from the file. `--people 60 250` and `--rates pairs` (or `identification`, `groups`,
+`parts`) do a part of it. Groups of 1,000 people take long: a tenth of the draws has them. A
+coverage in parentheses is of a rate of which fewer than ten independent events are expected:
+people, or pairs of people, who err, fewer where those with many photos count more than others.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from coverage_of_parts import note_parts
 from drawn_population import (
     Floats,
     Ints,
@@ -46,6 +47,7 @@ from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
 from facepairs.evaluation.decisions import decide, decide_at
+from facepairs.evaluation.error_rates import errors_by_group
 from facepairs.evaluation.fitting import measure_errors
 from facepairs.evaluation.grouping import Cells, agreement
 from facepairs.evaluation.identification import identification_figures, split_people
@@ -54,7 +56,7 @@ from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import PairwiseComparison, compare
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, effective_number
-from facepairs.evaluation.summary import errors_by_group, summarise
+from facepairs.evaluation.summary import summarise
 from facepairs.grouping.linkage import average_linkage
 from facepairs.support.atomic import atomic_file
 
@@ -296,10 +298,18 @@ def study_groups(random: np.random.Generator, people: int) -> Outcomes:
     return out
 
 
+def study_parts(random: np.random.Generator, people: int) -> Outcomes:
+    """Measure failures, groups and factors as `evaluate --groups --factors` does."""
+    out, photos = Outcomes(), draw_photos(random, people)
+    note_parts(out.note, random, photos, draw_pairs(random, photos.person, IMPOSTORS))
+    return out
+
+
 STUDIES: dict[str, Callable[[np.random.Generator, int], Outcomes]] = {
     "pairs": study_pairs,
     "identification": study_identification,
     "groups": study_groups,
+    "parts": study_parts,
 }
 
 

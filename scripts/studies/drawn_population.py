@@ -50,13 +50,15 @@ GALLERIES = 400
 class Photos(NamedTuple):
     """Photos of people: whose each is, int64[N], rising, and embeddings of both verifiers.
 
-    Hard photos, bool[N], lie farther from their person's centre than most, as turned faces do.
+    Hard photos, bool[N], lie farther from their person's centre than most, as turned faces do:
+    their noise, float64[N], is larger.
     """
 
     person: Ints
     first: Rows
     second: Rows
     hard: Bools
+    noise: Floats
 
 
 def draw_photos(random: np.random.Generator, people: int) -> Photos:
@@ -70,7 +72,7 @@ def draw_photos(random: np.random.Generator, people: int) -> Photos:
     own, other = (one * np.sqrt(WITHIN) * scale for one in noise)
     rows = centre[person] + NOISE * own
     both = [_with_offset(rows), _with_offset(rows + MORE_NOISE * other)]
-    return Photos(person, *both, scale[:, 0] > HARD)
+    return Photos(person, *both, scale[:, 0] > HARD, scale[:, 0])
 
 
 def _with_offset(rows: Floats) -> Rows:

@@ -113,7 +113,7 @@ def row(method: str, count: int, options: argparse.Namespace, index: FaceIndex) 
     else:
         test = order[options.sizes[-1] :][:TEST_PEOPLE]
         folder = write_folder(index, test, options.out / "test", options.grey)
-        measured = facepairs("evaluate", bundle, folder, "--skip-bad")
+        measured = facepairs("evaluate", bundle, folder)
         result |= {"minutes": made.get("minutes"), "figures": measured}
     with atomic_file(path) as handle:
         handle.write(json.dumps(result, indent=1) + "\n")

@@ -73,7 +73,8 @@ def spoilt_pairs(pairs: Path) -> Path:
 
 def scores_of(path: Path) -> dict[tuple[str, str], float]:
     with open(path, newline="") as handle:
-        return {(row["left"], row["right"]): float(row["score"]) for row in csv.DictReader(handle)}
+        rows = [row for row in csv.DictReader(handle) if row["score"]]
+    return {(row["left"], row["right"]): float(row["score"]) for row in rows}
 
 
 def test_scenes_are_measured_and_verified_the_same(scenes, tmp_path):
@@ -93,7 +94,6 @@ def test_photos_without_a_face_are_refused_everywhere(spoilt, spoilt_pairs, tmp_
     for command in (
         ("train", spoilt, "--out", out),
         ("cache", "build", spoilt, "--out", out, "--pair-count", 100),
-        ("evaluate", "default", spoilt, "--pairs", spoilt_pairs),
         ("calibrate", "default", spoilt, "--out", out),
     ):
         error = as_json(*command, check=2)["error"]["message"]
@@ -105,19 +105,26 @@ def test_photos_without_a_face_are_refused_everywhere(spoilt, spoilt_pairs, tmp_
     assert len(report["bad_images"]) == 2
 
 
-def test_photos_without_a_face_are_left_out_and_counted_on_request(
+def test_photos_without_a_face_are_left_out_and_counted(
     scenes, spoilt, pairs, spoilt_pairs, tmp_path
 ):
     results = []
     for root, listed, skip in ((scenes, pairs, ()), (spoilt, spoilt_pairs, ("--skip-bad",))):
-        out, options = tmp_path / root.name, ("--pairs", listed, *skip)
+        out, options = tmp_path / root.name, ("--pairs", listed)
         found = as_json("evaluate", "default", root, *options, "--out", out.with_suffix(".csv"))
         about = found["models"][0]["about"]
         calibrated = as_json("calibrate", "default", root, *skip, "--out", out)
         assert about["photos_left_out"] == calibrated["photos_left_out"] == 2 * len(skip)
         assert about["pairs_left_out"] == 2 * len(skip)
         results.append(scores_of(out.with_suffix(".csv")))
+        (again,) = as_json("evaluate", out.with_suffix(".csv"))["models"]
+        for name in ("acquisition", "auc", "verify_point"):
+            assert again[name] == found["models"][0][name]
+        points = {point["name"]: point for point in found["models"][0]["operating_points"]}
+        for point in again["operating_points"]:
+            assert point == points[point["name"]]
     assert results[0] == results[1]
+    assert again["acquisition"]["reasons"] == {"no_face": 2}
 
 
 def test_labels_of_people_who_look_alike_to_the_model_are_not_checked(faces, tmp_path):

@@ -49,7 +49,6 @@ REFUSED = [
     (("search", "a.jpg", "a.jpg"), "data"),
     (("evaluate", "none.csv"), "data"),
     (("evaluate", "none", "faces"), "bundle"),
-    (("evaluate", "scores.csv", "--skip-bad"), "config"),
     (("evaluate", "scores.csv", "--pairs", "pairs.csv"), "config"),
     (("evaluate", "scores.csv", "--lists", "empty"), "config"),
     (("evaluate", "scores.csv", "--report", "report.pdf"), "config"),

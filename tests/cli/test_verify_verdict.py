@@ -1,6 +1,7 @@
 """What `facepairs verify` says about a verdict: its threshold, its errors, its prior."""
 
 import json
+import math
 
 import msgspec
 import pytest
@@ -13,8 +14,8 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.support.results import SCHEMA
 
 ALWAYS = {
-    "verdict", "same", "probability", "prior", "score", "operating_point", "left", "right", "model",
-    "schema",
+    "verdict", "same", "probability", "prior", "log10_likelihood_ratio", "score", "operating_point",
+    "left", "right", "model", "schema",
 }  # fmt: skip
 
 
@@ -64,6 +65,12 @@ def test_json_always_has_the_errors(known, older, drawn):
         found = msgspec.convert(values["operating_point"], OperatingPoint)
         assert (found.name, found.errors.fmr and found.errors.fmr.value) == (point, fmr)
         assert (values["prior"], values["schema"]) == (0.5, SCHEMA)
+        odds = values["probability"] / (1 - values["probability"])
+        ratio = pytest.approx(math.log10(odds), rel=1e-3)
+        assert values["log10_likelihood_ratio"] == ratio
+        rare = json.loads(verify(*drawn[:2], "--bundle", bundle, "--json", "--prior", 0.01).stdout)
+        assert rare["log10_likelihood_ratio"] == ratio
+        assert rare["probability"] < values["probability"]
 
 
 def test_thresholds_on_demand(known, drawn):

@@ -9,7 +9,7 @@ from drawn.scenes import canvas, write_scenes
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 
 ALIGNED = {"alignment": "landmarks-5"}
@@ -46,7 +46,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
 @pytest.fixture(scope="module")
 def both(bundles: list[Bundle], scenes: Path, pairs: Path) -> Evaluation:
     words = [*(str(bundle.folder) for bundle in bundles), str(scenes)]
-    return evaluate(words, pairs=pairs, skip_bad=True)
+    return evaluate(words, pairs=pairs)
 
 
 def test_the_pairs_of_an_official_list_are_measured_but_those_of_missing_photos(
@@ -62,9 +62,7 @@ def test_the_pairs_of_an_official_list_are_measured_but_those_of_missing_photos(
     (tmp_path / "pairsDevTest.txt").write_text("\n".join(rows) + "\n")
     given = {"data": tmp_path / "lfw", "protocol": "view1", "lists": tmp_path}
     whole = bundles[1].folder
-    with pytest.raises(BadData, match=r"no image Cy_0004\.jpg|no image Cy/Cy_0004\.jpg"):
-        evaluate(whole, **given)
-    result = evaluate(whole, **given, skip_bad=True)
+    result = evaluate(whole, **given)
     assert (result.summary.genuine_pairs, result.summary.impostor_pairs) == (4, 3)
     assert "left out: 1 pair of missing photos" in result.warnings
     assert repr(result) == "Evaluation of whole on 7 pairs"
@@ -72,14 +70,14 @@ def test_the_pairs_of_an_official_list_are_measured_but_those_of_missing_photos(
         evaluate(whole, tmp_path / "lfw", protocol="view3")
 
 
-def test_a_photo_that_cannot_be_used_is_refused_by_name(
-    bundles: list[Bundle], scenes: Path, pairs: Path
+def test_photos_that_leave_too_few_pairs_are_refused_by_name(
+    bundles: list[Bundle], scenes: Path, tmp_path: Path
 ) -> None:
-    aligned, whole = (str(bundle.folder) for bundle in bundles)
-    with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*skip_bad"):
-        evaluate([aligned, str(scenes)], pairs=pairs)
-    with pytest.raises(BadImage, match=r"broken\.jpg.*skip_bad"):
-        evaluate([whole, str(scenes)], pairs=pairs)
+    first, second = sorted(scenes.iterdir())[:2]
+    names = [path.relative_to(scenes) for path in (first / "blank.png", second / "broken.jpg")]
+    (tmp_path / "pairs.csv").write_text(f"left,right,genuine\n{names[0]},{names[1]},0\n")
+    with pytest.raises(BadImage, match=r"blank\.png: no face.*1 more photo.*too few pairs"):
+        evaluate(bundles[0].folder, scenes, pairs=tmp_path / "pairs.csv")
 
 
 def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation) -> None:
@@ -98,6 +96,15 @@ def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation)
     assert "10 pairs" in warning
     assert "blank.png" in warning or "broken.jpg" in warning
     assert both.result.to_json()["models"][0]["about"]["pairs_left_out"] == left_out
+
+
+def test_each_model_has_its_own_failures(both: Evaluation) -> None:
+    aligned, whole = (one.summary.acquisition for one in both.measurements)
+    assert aligned is not None
+    assert whole is not None
+    assert aligned.reasons == {"no_face": 1, "unreadable": 1}
+    assert whole.reasons == {"unreadable": 1}
+    assert (aligned.fta.count, aligned.fta.of) == (2, 8 * 4 + 2)
 
 
 def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
+from facepairs.evaluation.error_rates import errors_by_group, errors_of
 from facepairs.evaluation.fitting import (
     calibrate,
     fit_logistic,
@@ -21,7 +22,6 @@ from facepairs.evaluation.lookalikes import (
     find_lookalikes,
 )
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs, rate_interval
-from facepairs.evaluation.summary import errors_by_group, errors_of
 
 
 def drawn_pairs(people=200, looks=4, seed=0):

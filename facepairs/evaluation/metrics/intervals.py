@@ -86,7 +86,7 @@ def spread_over_people(
     return Spread(variance, np.clip(degrees, FEWEST_DEGREES, max(FEWEST_DEGREES, people - 1)))
 
 
-def rate_interval(rate: float, spread: Spread, one_more: float) -> Interval:
+def rate_interval(rate: float, spread: Spread, one_more: float, level: float = LEVEL) -> Interval:
     """Return the interval of 95 % of a share: within 0 and 1, with the share in it.
 
     Both ends are mirrored when the share and one minus it change places. An end is never nearer
@@ -99,19 +99,20 @@ def rate_interval(rate: float, spread: Spread, one_more: float) -> Interval:
         one_more: What one more event would add to the share: one over the number of independent
             trials, such as people, or pairs of people. Where nothing is observed, the upper end is
             Clopper and Pearson's of that many trials.
+        level: Of each end; higher where several intervals should hold together.
     """
-    low, high = rate_intervals(np.float64(rate), spread, one_more)
+    low, high = rate_intervals(np.float64(rate), spread, one_more, level)
     return float(low), float(high)
 
 
 def rate_intervals(
-    rates: npt.ArrayLike, spread: Spread, one_more: npt.ArrayLike
+    rates: npt.ArrayLike, spread: Spread, one_more: npt.ArrayLike, level: float = LEVEL
 ) -> tuple[Floats, Floats]:
     """Return both ends of the intervals of many shares; arguments as for `rate_interval`."""
     from scipy.special import stdtrit
 
     rates = np.asarray(rates, np.float64)
-    wider = (stdtrit(spread.degrees, LEVEL) / stdtrit(math.inf, LEVEL)) ** 2
+    wider = (stdtrit(spread.degrees, level) / stdtrit(math.inf, level)) ** 2
     variance = np.asarray(spread.variance, np.float64) * wider
     # An event of which the pairs have as many as independent trials. Nothing observed does not say
     # how many these are; its variance is of what was found besides, as look-alikes or a threshold,
@@ -119,11 +120,11 @@ def rate_intervals(
     independent = rates * (1 - rates)
     event = np.where(independent > 0, variance / np.maximum(independent, TINY), np.sqrt(variance))
     event = np.maximum(np.minimum(1, event), one_more)
-    low = 1 - _upper_ends(1 - rates, variance, event)
-    return np.minimum(low, rates), _upper_ends(rates, variance, event)
+    low = 1 - _upper_ends(1 - rates, variance, event, level)
+    return np.minimum(low, rates), _upper_ends(rates, variance, event, level)
 
 
-def _upper_ends(rates: Floats, variance: Floats, event: Floats) -> Floats:
+def _upper_ends(rates: Floats, variance: Floats, event: Floats, level: float) -> Floats:
     """Return the upper ends of shares, where one more event adds `event` to each."""
     from scipy.special import betaincinv
 
@@ -133,8 +134,8 @@ def _upper_ends(rates: Floats, variance: Floats, event: Floats) -> Floats:
     events = (rates + event) ** 2 / (variance / np.maximum(1 - rates, TINY) + event**2)
     with np.errstate(over="ignore"):
         others = np.maximum(events * (1 - mean) / mean, TINY)
-    none_seen = betaincinv(1.0, 1 / event, LEVEL)
-    ends: Floats = np.maximum(betaincinv(events, others, LEVEL), none_seen)
+    none_seen = betaincinv(1.0, 1 / event, level)
+    ends: Floats = np.maximum(betaincinv(events, others, level), none_seen)
     return np.where(rates >= 1, 1.0, np.maximum(ends, rates))
 
 
@@ -156,15 +157,16 @@ def difference_interval(difference: float, spread: Spread, one_more: float) -> I
     return max(-1.0, difference - half), min(1.0, difference + half)
 
 
-def clopper_pearson(k: float, n: int) -> Interval:
+def clopper_pearson(k: float, n: int, level: float = LEVEL) -> Interval:
     """Return the exact interval of 95 % of a share of independent trials.
 
     Args:
         k: Events, 0 to n; a weighted count need not be whole.
         n: Trials, at least 1.
+        level: As for `rate_interval`.
     """
     rate = k / n
-    return rate_interval(rate, Spread(rate * (1 - rate) / n, math.inf), 1 / n)
+    return rate_interval(rate, Spread(rate * (1 - rate) / n, math.inf), 1 / n, level)
 
 
 def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
@@ -262,21 +264,28 @@ class PeopleOfPairs:
         shared = float((cells[self._two] ** 2).sum())
         return spread_over_people(sums[there], np.zeros(int(there.sum())), shared)
 
-    def interval(self, members: Bools, events: Bools, again: Sequence[Bools] = ()) -> Interval:
+    def interval(
+        self,
+        members: Bools,
+        events: Bools,
+        again: Sequence[Bools] = (),
+        level: float = LEVEL,
+    ) -> Interval:
         """Return the interval of the share of pairs with an event.
 
         Args:
             members: bool[N], the pairs that count, at least one.
             events: bool[N], the pairs with the event.
             again: The pairs that halves of the people say count, see `search_variance`.
+            level: As for `rate_interval`.
         """
         count, of = int((members & events).sum()), int(members.sum())
         if not self.known:
-            return clopper_pearson(count, of)
+            return clopper_pearson(count, of, level)
         spread = self.spread((members, (events - count / of) / of))
         rates = [float(events[part].mean()) for part in again if part.any()]
         spread = spread._replace(variance=spread.variance + search_variance(rates))
-        return rate_interval(count / of, spread, 1 / self.trials(members))
+        return rate_interval(count / of, spread, 1 / self.trials(members), level)
 
     def rates_at(
         self, members: Bools, place: Ints, thresholds: int, again: Sequence[Bools] = ()

@@ -1,10 +1,12 @@
-"""How far probabilities are from the shares of genuine pairs that they claim."""
+"""How far probabilities are from the shares of genuine pairs that they claim, and their cost."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats
+from facepairs.evaluation.metrics.curves import falling_ranks
 
 BINS = 15
 
@@ -84,3 +86,38 @@ def expected_calibration_error(
         Nguyen and O'Connor, EMNLP 2015.
     """
     return reliability_curve(genuine, probability, lookalike).ece
+
+
+def likelihood_ratio_cost(
+    genuine: Bools, log_ratio: Floats, lookalike: Bools | None = None
+) -> float:
+    """Return the cost of log-likelihood ratios (Cllr) in bits: 0 is perfect, 1 knows nothing.
+
+    Pairs weigh as in `equal_weights`. The cost counts both errors: ratios that separate genuine and
+    impostor pairs badly, and ratios that are too large or too small.
+
+    Args:
+        genuine: bool[N], with both classes.
+        log_ratio: float64[N], natural logarithms of likelihood ratios.
+        lookalike: As for `equal_weights`.
+
+    References:
+        Brümmer and du Preez, "Application-independent evaluation of speaker detection", Computer
+        Speech and Language 20, 2006.
+    """
+    cost = np.logaddexp(0.0, np.where(genuine, -log_ratio, log_ratio)) / math.log(2)
+    return float(np.average(cost, weights=equal_weights(genuine, lookalike)))
+
+
+def minimum_cost(genuine: Bools, score: Floats, lookalike: Bools | None = None) -> float:
+    """Return the lowest Cllr of any ratios that rise with the score: what discrimination costs.
+
+    These ratios are fitted to the very pairs, by pooling adjacent violators. Arguments are those of
+    `likelihood_ratio_cost`.
+    """
+    from sklearn.isotonic import IsotonicRegression
+
+    rank, weight = -falling_ranks(score).astype(np.float64), equal_weights(genuine, lookalike)
+    share = IsotonicRegression(y_min=0, y_max=1).fit(rank, genuine, weight).predict(rank)
+    with np.errstate(divide="ignore"):  # where all pairs are of one class, the cost is 0
+        return likelihood_ratio_cost(genuine, np.log(share) - np.log1p(-share), lookalike)

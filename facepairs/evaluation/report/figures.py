@@ -109,6 +109,10 @@ def evaluation_figures(found: Sequence[Measurement]) -> list[Figure]:
             figures.append(_histogram(one, place))
             if one.probability is not None:
                 figures.append(_reliability(one, place))
+            if any(factor.discarded for factor in one.summary.factors):
+                figures.append(_discarded(one, place))
+            if len(one.summary.groups) > 1:
+                figures.append(_between_groups(one, place))
     return figures
 
 
@@ -236,6 +240,57 @@ def _reliability(one: Measurement, place: int) -> Figure:
         f"are equal. {weights}. Probability: {source}."
     )
     return Figure(f"reliability-{place}", "Reliability of the probability", caption, figure)
+
+
+def _discarded(one: Measurement, place: int) -> Figure:
+    """Draw the FNMR against the share of genuine pairs left out, for each factor."""
+    figure, axes = new_figure(height_in=HEIGHT_IN + 0.7)
+    factors = [factor for factor in one.summary.factors if factor.discarded]
+    for at, factor in enumerate(factors):
+        rows = [(row.share, row.errors.fnmr) for row in factor.discarded if row.errors.fnmr]
+        shares = [share for share, _ in rows]
+        low, high = zip(*(rate.interval for _, rate in rows), strict=True)
+        line = series(at)
+        axes.plot(shares, [rate.value for _, rate in rows], label=shorten_name(factor.name), **line)
+        axes.fill_between(shares, low, high, color=line["color"], alpha=0.12, linewidth=0)
+    axes.set(xlabel="genuine pairs left out, worst first", ylabel="genuine pairs missed (FNMR)")
+    axes.set_ylim(bottom=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(percent_tick)
+    figure.legend(loc="outside upper left")
+    caption = (
+        "How many genuine pairs are missed without the pairs of the worst photos, by each number; "
+        "areas are 95 % intervals. A line that falls means that the number tells of quality."
+    )
+    return Figure(f"discarded-{place}", "Errors without the worst photos", caption, figure)
+
+
+def _between_groups(one: Measurement, place: int) -> Figure:
+    """Draw the FMR within groups and between them; cells of too few pairs have no colour."""
+    from matplotlib.colors import LogNorm
+
+    names, rates = list(one.summary.groups), one.summary.fmr_by_groups
+    figure, axes = new_figure(height_in=HEIGHT_IN + 0.5)
+    matrix, texts = np.full((len(names), len(names)), np.nan), {}
+    for groups, rate in rates.items():
+        x, y = sorted(map(names.index, groups))
+        texts[y, x] = "too few" if rate is None else percent(rate.value).text
+        matrix[y, x] = np.nan if rate is None else max(rate.value, 0.5 / (rate.of or 1))
+    low, high = (np.nanmin(matrix), np.nanmax(matrix)) if np.isfinite(matrix).any() else (0.5, 1)
+    norm = LogNorm(low / 2, 2 * high)
+    axes.imshow(matrix, cmap="Blues", norm=norm)
+    for (y, x), text in texts.items():
+        dark = np.isfinite(matrix[y, x]) and norm(matrix[y, x]) > 0.6
+        axes.text(x, y, text, ha="center", va="center", color=PAPER if dark else INK, fontsize=7.5)
+    labels = [shorten_name(name) for name in names]
+    axes.set_xticks(range(len(names)), labels, rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), labels)
+    axes.grid(visible=False)
+    caption = (
+        "Strangers accepted (FMR), both of one group on the diagonal, one of either group beside "
+        "it, at the threshold of verify. Darker is worse; the colours follow the logarithm."
+    )
+    return Figure(f"groups-{place}", "FMR within and between groups", caption, figure)
 
 
 def series(place: int) -> dict[str, Any]:

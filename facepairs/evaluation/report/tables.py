@@ -6,7 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
+from facepairs.evaluation.acquisition import Acquisition
 from facepairs.evaluation.decisions import ThresholdFrom
+from facepairs.evaluation.error_rates import is_small, pair_counts
+from facepairs.evaluation.factors import Discarded
+from facepairs.evaluation.group_errors import GroupRatio
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
 from facepairs.evaluation.protocols import PairSelection
@@ -20,7 +24,7 @@ from facepairs.evaluation.report.table import (
     share,
     table_of,
 )
-from facepairs.evaluation.summary import Summary, is_small, pair_counts, wrong_pairs
+from facepairs.evaluation.summary import Summary, wrong_pairs
 from facepairs.support.machine import package_versions
 from facepairs.support.places import file_sha256
 from facepairs.support.words import counted
@@ -69,7 +73,12 @@ def evaluation_tables(
             _differences_table(comparison),
         ]
     for place, one in enumerate(found, 1):
-        own = [_groups_table(one.summary), *_identification_tables(one.summary)]
+        own = [
+            _groups_table(one.summary),
+            *_differences_of_groups(one.summary),
+            *_factor_tables(one.summary),
+            *_identification_tables(one.summary),
+        ]
         if comparison is None or not brief:
             own.insert(0, facts_of("figures", "All figures", figure_rows(one.summary)))
         if not brief:
@@ -162,8 +171,25 @@ def accuracy_note(summary: Summary) -> str:
 
 def error_rates(errors: Errors) -> dict[str, Rate | None]:
     """Return the rates of errors by what they are in words."""
-    alike = errors.lookalike_fmr
-    return {STRANGERS: errors.fmr, "look-alikes accepted": alike, GENUINE: errors.fnmr}
+    return {
+        STRANGERS: errors.fmr,
+        "look-alikes accepted": errors.lookalike_fmr,
+        GENUINE: errors.fnmr,
+        "generalised FMR": errors.gfmr,
+        "generalised FNMR": errors.gfnmr,
+    }
+
+
+def acquisition_cell(acquisition: Acquisition | None) -> Cell | None:
+    """Return the failures to acquire, with the reasons; None where they are not known."""
+    if acquisition is None:
+        return None
+    fta = acquisition.fta
+    kinds = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in acquisition.reasons.items())
+    photos = f"{fta.count or 0:,} of {counted(fta.of or 0, 'photo')}"
+    return Cell(
+        ": ".join(filter(None, [f"{cell(fta).text}; {photos}", ", ".join(kinds)])), fta.value
+    )
 
 
 def by_other_rule(summary: Summary) -> Rate | None:
@@ -196,6 +222,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ),
         ("People left out", known),
         ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
+        ("Failures to acquire (FTA)", acquisition_cell(summary.acquisition)),
         (label, Cell(accuracy, summary.balanced_accuracy.value)),
         (f"{indent}Threshold", _threshold_text(summary)),
         ("As verify decides", decided),
@@ -205,6 +232,8 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("Equal error rate (EER)", summary.eer),
         *(_at_far(summary, far) for far in summary.tar_at_far),
         ("Calibration error (ECE)", summary.ece),
+        ("Cost of likelihood ratios (Cllr), bits", summary.cllr),
+        ("Minimum Cllr, bits", summary.min_cllr),
     ]
 
 
@@ -245,32 +274,109 @@ def _points_table(summary: Summary) -> Table:
     note = (
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
         f"accepted. Thresholds: {SOURCES[summary.threshold_source]}. An FMR in a name was measured "
-        "where the threshold was set. Look-alikes are strangers in the same cluster of embeddings."
+        "where the threshold was set. Look-alikes are strangers in the same cluster of embeddings. "
+        "Generalised rates count photos without a usable face as rejected."
     )
     return table_of("points", "Operating points", rows, note)
 
 
 def _groups_table(summary: Summary) -> Table:
     """Return the errors within groups of people."""
-    rows = []
-    for group, errors in summary.groups.items():
-        genuine, impostor = pair_counts(errors)
-        rows.append(
-            {
-                "group": group,
-                STRANGERS: errors.fmr,
-                GENUINE: errors.fnmr,
-                "people": errors.people or 0,
-                "pairs of strangers": impostor,
-                "genuine pairs": genuine,
-                "warning": "too few to judge" if is_small(errors) else None,
-            }
-        )
+    rows = [{"group": group} | _errors_of_part(errors) for group, errors in summary.groups.items()]
     note = (
-        f"At {summary.default_point.label}, worst first, 95 % intervals; pairs within the group. "
-        "The groups are those of the file that was given."
+        f"Threshold: {summary.default_point.label}. Worst first; pairs within the group, 95 % "
+        "intervals. The groups are those of the file that was given."
     )
     return table_of("groups", "Errors by group", rows, note)
+
+
+def _differences_of_groups(summary: Summary) -> list[Table]:
+    """Return the FMR between groups, and how far error rates differ between them."""
+    found, groups = summary.group_differences, list(summary.groups)
+    if found is None:
+        return []
+    rates = summary.fmr_by_groups
+    matrix = [
+        {"group": one, **{f"and {other}": rates[one, other] or "too few" for other in groups}}
+        for one in groups
+    ]
+    rows = [
+        {
+            "error": name,
+            "worst": one.worst_to_best.larger,
+            "best": one.worst_to_best.smaller,
+            "worst to best": _ratio(one.worst_to_best),
+            "worst to geometric mean": _ratio(one.worst_to_geometric_mean),
+            "larger than chance": ", ".join(
+                f"{two.larger} over {two.smaller}" for two in one.larger_than_chance
+            )
+            or "none",
+        }
+        for name, one in (("FMR", found.fmr), ("FNMR", found.fnmr))
+        if one is not None
+    ]
+    between = "Strangers accepted, one of either group, at the same threshold; 95 % intervals."
+    note = (
+        "How many times as large the rates within groups are, without groups that are too few to "
+        "judge. All intervals of a line hold together in 95 % of studies (Bonferroni's correction "
+        "for every two groups); a difference is larger than chance if its interval is above 1."
+    )
+    return [
+        table_of("between", "FMR between groups", matrix if len(groups) > 1 else [], between),
+        table_of("ratios", "Differences between groups", rows, note),
+    ]
+
+
+def _factor_tables(summary: Summary) -> list[Table]:
+    """Return the errors by the levels of factors, and without the pairs of the worst photos."""
+    levels = [
+        {"factor": factor.name, "level": level} | _errors_of_part(errors)
+        for factor in summary.factors
+        for level, errors in factor.levels.items()
+    ]
+    discarded = [
+        {
+            "factor": factor.name,
+            "genuine pairs left out": percent(row.share),
+            "kept": _kept(row),
+        }
+        | _errors_of_part(row.errors)
+        for factor in summary.factors
+        for row in factor.discarded
+    ]
+    point = f"Threshold: {summary.default_point.label}. 95 % intervals."
+    note = f"{point} Levels of a number have equally many genuine pairs; the worse photo counts."
+    kept = f"{point} Without the pairs of the worst photos."
+    return [
+        table_of("factors", "Errors by factor", levels, note),
+        table_of("discarded", "Errors without the worst photos", discarded, kept),
+    ]
+
+
+def _kept(row: Discarded) -> str:
+    """Return in words which numbers are kept."""
+    return f"{row.at_least:.4g} or more" if row.at_most is None else f"{row.at_most:.4g} or less"
+
+
+def _errors_of_part(errors: Errors) -> dict[str, object]:
+    """Return the errors of some of the pairs, and how many there are, by column."""
+    genuine, impostor = pair_counts(errors)
+    return {
+        STRANGERS: errors.fmr,
+        GENUINE: errors.fnmr,
+        "failures to acquire (FTA)": errors.fta,
+        "people": errors.people or 0,
+        "pairs of strangers": impostor,
+        "genuine pairs": genuine,
+        "warning": "too few to judge" if is_small(errors) else None,
+    }
+
+
+def _ratio(ratio: GroupRatio) -> Cell:
+    low, high = ratio.interval
+    if ratio.value is None or high is None:
+        return Cell(f"at least {low:.2f}", ratio.value)
+    return Cell(f"{ratio.value:.2f} ({low:.2f} to {high:.2f})", ratio.value)
 
 
 def _identification_tables(summary: Summary) -> list[Table]:

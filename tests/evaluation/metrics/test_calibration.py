@@ -18,13 +18,18 @@ from facepairs.evaluation.fitting import (
     fit_logistic,
     thresholds_for,
 )
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import best_threshold, threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
+    likelihood_ratio_cost,
+    minimum_cost,
     reliability_curve,
 )
+from facepairs.evaluation.scores import ScoredPairs, write_scores
+from facepairs.verification.provenance import Provenance
 
 unhurried = settings(deadline=None)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -197,3 +202,75 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
     assert "3,000" in thousandth.reason
     rows = list(fitted.summary()["thresholds"])
     assert rows == [msgspec.to_builtins(entry) for entry in (tenth, hundredth, thousandth)]
+
+
+# The cost of likelihood ratios.
+
+
+def slow_cost(genuine, log_ratio, lookalike=None):
+    """Return Cllr, pair after pair."""
+    sums, counts = [0.0, 0.0, 0.0], [0, 0, 0]
+    for place, (same, value) in enumerate(zip(genuine, log_ratio, strict=True)):
+        cost = math.log2(1 + math.exp(-value if same else value))
+        for kind in [0] if same else [1, 2] if lookalike is not None and lookalike[place] else [1]:
+            sums[kind] += cost
+            counts[kind] += 1
+    means = [total / count if count else 0 for total, count in zip(sums, counts, strict=True)]
+    among = (means[1] + means[2]) / 2 if counts[2] else means[1]
+    return (means[0] + among) / 2
+
+
+def slow_minimum(genuine, score):
+    """Return the lowest Cllr: pool blocks of pairs by rising score until their shares rise."""
+    weight = [1 / genuine.sum() if same else 1 / (~genuine).sum() for same in genuine]
+    blocks: list[list[int]] = []
+    for value in sorted(set(score.tolist())):
+        blocks.append([k for k in range(len(score)) if score[k] == value])
+        while len(blocks) > 1 and share(blocks[-2], genuine, weight) >= share(
+            blocks[-1], genuine, weight
+        ):
+            last = blocks.pop()
+            blocks[-1] = blocks[-1] + last
+    cost = 0.0
+    for block in blocks:
+        part = share(block, genuine, weight)
+        for k in block:
+            cost -= weight[k] * math.log2(part if genuine[k] else 1 - part) / 2
+    return cost
+
+
+def share(block, genuine, weight):
+    return sum(weight[k] for k in block if genuine[k]) / sum(weight[k] for k in block)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_cost_of_likelihood_ratios_agrees_with_a_slow_version(seed):
+    genuine, score = drawn(seed, 60, 90, apart=1.5)
+    score = score.round(1)  # with ties
+    alike = ~genuine & (np.arange(150) % 3 == 0)
+    assert likelihood_ratio_cost(genuine, score) == pytest.approx(slow_cost(genuine, score))
+    wanted = slow_cost(genuine, score, alike)
+    assert likelihood_ratio_cost(genuine, score, alike) == pytest.approx(wanted)
+    assert minimum_cost(genuine, score) == pytest.approx(slow_minimum(genuine, score), abs=1e-9)
+
+
+def test_the_cost_of_knowing_nothing_is_one_bit_and_of_order_alone_none():
+    genuine, score = drawn(4)
+    assert likelihood_ratio_cost(genuine, np.zeros(800)) == 1
+    assert minimum_cost(genuine, np.zeros(800)) == pytest.approx(1)
+    assert minimum_cost(genuine, genuine + 0.1 * np.tanh(score)) == 0
+    right, wrong = (likelihood_ratio_cost(genuine, sign * 2 * (score - 1)) for sign in (1, -1))
+    assert minimum_cost(genuine, score) <= right < 1 < wrong
+
+
+def test_a_summary_has_the_cost_of_its_calibration(tmp_path):
+    genuine, score = drawn(5)
+    curve = Calibration(2.0, -2.0)
+    origin = Provenance(model="m", pairs="p", calibration=curve)
+    nothing = [""] * len(score)
+    pairs = ScoredPairs(nothing, nothing, genuine, np.zeros(800, np.int16), score, origin=origin)
+    write_scores(tmp_path / "s.csv", pairs)
+    summary = measure_scores(tmp_path / "s.csv").summary
+    assert summary.cllr == pytest.approx(slow_cost(genuine, 2 * score - 2))
+    assert summary.min_cllr == pytest.approx(slow_minimum(genuine, score), abs=1e-9)
+    assert summary.min_cllr < summary.cllr

@@ -1,10 +1,10 @@
 """Intervals over people against slow, independent versions, and what no interval may break."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
+from by_hand import slow_rate_interval, slow_spread
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -42,48 +42,6 @@ def recurring(draw, people=8, most=60):
     left[:2], right[:2] = [0, 1], [0, 2]
     genuine = left == right
     return (left, right), genuine, score + 1.5 * genuine
-
-
-def slow_spread(people, parts):
-    """Sum over people, then over pairs of people, one after the other."""
-    names = sorted({int(p) for side in people for members, _ in parts for p in side[members]})
-    sums = {}
-    for person in names:
-        sums[person] = 0.0
-        for members, influence in parts:
-            mine = members & ((people[0] == person) | (people[1] == person))
-            leverage = min(0.5, mine.sum() / members.sum())
-            sums[person] += influence[mine].sum() / (1 - leverage)
-    shared = 0.0
-    for one, other in combinations(names, 2):
-        both = sum(
-            influence[members & (np.minimum(*people) == one) & (np.maximum(*people) == other)].sum()
-            for members, influence in parts
-        )
-        shared += both**2
-    squares = np.array([value**2 for value in sums.values()])
-    total = squares.sum()
-    excess = (squares**2).sum() - total**2 / len(squares)
-    degrees = (1 if shared > 1e-12 * total else 2) * total**2 / excess if excess > 0 else math.inf
-    variance = max(total - shared, shared) * len(squares) / max(1, len(squares) - 1)
-    return variance, min(max(degrees, 4), max(4, len(squares) - 1))
-
-
-def slow_rate_interval(rate, variance, degrees, one_more):
-    from scipy import stats
-
-    variance *= (stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)) ** 2
-
-    def upper(share):
-        if share == 1:
-            return 1.0
-        event = max(one_more, min(1, variance / (share * (1 - share)) if share else 0))
-        mean = (share + event) / (1 + event)
-        events = (share + event) ** 2 / (variance / (1 - share) + event**2)
-        end = stats.beta.ppf(0.975, events, events * (1 - mean) / mean)
-        return max(end, 1 - 0.025**event)
-
-    return 1 - upper(1 - rate), upper(rate)
 
 
 @unhurried
