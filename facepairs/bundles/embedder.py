@@ -34,6 +34,7 @@ no probability, and a verdict only at a threshold that is given. The score is th
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,7 +51,8 @@ from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 from facepairs.support.validation import parse_toml, validate
 
-EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
+EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` or `fetch` wrote
+NETWORKS = "FACEPAIRS_NETWORKS"  # the variable that names the folder of fetched networks
 MAX_TOML_BYTES = 2**20
 MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
 ARCFACE_PX = 112
@@ -141,12 +143,13 @@ class Embedder:
         """Read and check a TOML.
 
         Args:
-            path: The TOML, or a folder in which it is called `embedder.toml`.
+            path: The TOML, a folder in which it is called `embedder.toml`, or the name of a
+                fetched network.
 
         Raises:
             BadBundle: It cannot be used; the message names the file, the key and its value.
         """
-        path = Path(path)
+        path = _located(path)
         if path.is_dir():
             path = path / EMBEDDER
         try:
@@ -219,8 +222,27 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def is_embedder(path: Path | str) -> bool:
-    """Return whether a path names a TOML, or a folder that holds an external embedder."""
-    return str(path).lower().endswith(".toml") or Path(path, EMBEDDER).is_file()
+    """Return whether a path is a TOML, or a folder or fetched network with `embedder.toml`."""
+    return str(path).lower().endswith(".toml") or Path(_located(path), EMBEDDER).is_file()
+
+
+def networks_folder() -> Path:
+    """Return the folder of fetched networks, each in a folder of its name."""
+    if folder := os.environ.get(NETWORKS):
+        return Path(folder)
+    import platformdirs  # not needed by every command
+
+    return Path(platformdirs.user_data_dir("facepairs", appauthor=False), "networks")
+
+
+def is_name(path: Path | str) -> bool:
+    """Return whether this can only be the name of a network: no path, and nothing has it."""
+    return isinstance(path, str) and Path(path).name == path and not os.path.lexists(path)
+
+
+def _located(path: Path | str) -> Path:
+    """Return the path of a model; of a network's name, the folder into which it is fetched."""
+    return networks_folder() / path if is_name(path) else Path(path)
 
 
 def _read_people(name: str, path: Path) -> Identities:

@@ -16,10 +16,13 @@ from facepairs.bundles.embedder import (
     Layout,
     Scaling,
     is_embedder,
+    is_name,
+    networks_folder,
 )
 from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import MANIFEST, Alignment, Kind, Manifest
+from facepairs.bundles.networks import no_such_network
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 
@@ -139,15 +142,19 @@ def open_model(path: Path | str | None) -> Model:
     """Open a bundle's folder, or an external embedder.
 
     Args:
-        path: A bundle, the TOML of an external embedder, or a folder that holds it as
-            `embedder.toml`. None and the word `default` mean the bundle that comes with the
-            package.
+        path: A bundle, the TOML of an external embedder, a folder that holds it as
+            `embedder.toml`, or the name of a fetched network. None and the word `default` mean the
+            bundle that comes with the package.
 
     Raises:
         BadBundle: The model is missing, damaged or cannot be used.
     """
-    if path is not None and is_embedder(path):
+    if path is None or path == DEFAULT:
+        return load_bundle(Bundle.open(None))
+    if is_embedder(path):
         return _load_embedder(Embedder.open(path))
+    if is_name(path):
+        raise no_such_network(str(path))
     return load_bundle(Bundle.open(path))
 
 
@@ -194,8 +201,10 @@ def _origin_of_bundle(manifest: Manifest, identities: Identities) -> Origin:
 def _load_embedder(files: Embedder) -> Model:
     toml, people = files.toml, len(files.identities.training)
     counted = f"{people:,} people" if toml.people is not None else None
+    folder = files.folder
+    place = folder.name if folder.parent == networks_folder() else str(folder)
     return Model(
-        place=str(files.folder if files.path.name == EMBEDDER else files.path),
+        place=place if files.path.name == EMBEDDER else str(files.path),
         name=files.name,
         network=Network(
             path=files.network_path,

@@ -7,25 +7,19 @@ References:
 
 import contextlib
 import hashlib
-import http.client
 import json
 import shutil
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from facepairs.data.download import downloaded, wrong_content
 from facepairs.data.importing import find_people
 from facepairs.data.index import FaceIndex
 from facepairs.data.unpack import unpack
 from facepairs.errors import BadData, BadTransfer
-from facepairs.support import console
-from facepairs.support.atomic import atomic_folder, temporary_beside
+from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import file_sha256
-
-TIMEOUT_S = 30.0
-MAX_BYTES = 2 * 2**30
-CHUNK_BYTES = 2**18
 
 
 class RemoteFile(NamedTuple):
@@ -77,8 +71,12 @@ def fetch_lfw(
     archive = out / images.file
     folder = archive.with_suffix("")
     if not _is_complete(folder, images.sha256):
-        with atomic_folder(folder) as temporary:
-            _unpack_images(archive, images, temporary)
+        own = contextlib.nullcontext(archive)  # which the user has put there, and keeps
+        with (
+            own if archive.is_file() else downloaded(images.url, archive) as found,
+            atomic_folder(folder) as temporary,
+        ):
+            _unpack_images(found, images, temporary)
     return folder
 
 
@@ -115,18 +113,8 @@ def _fetch_list(remote: RemoteFile, target: Path) -> None:
         if not target.is_file() or file_sha256(target) != remote.sha256:
             raise BadTransfer(f"{target}: exists and is not the published file; move it away")
         return
-    with temporary_beside(target) as temporary:
-        download(remote.url, temporary)
-        sha256 = file_sha256(temporary)
-        if sha256 != remote.sha256:
-            raise _wrong_content(remote, sha256)
-
-
-def _wrong_content(remote: RemoteFile, sha256: str) -> BadTransfer:
-    return BadTransfer(
-        f"{remote.url}: its SHA-256 is {sha256}, not {remote.sha256}; try again; "
-        f"if the error persists, the file has changed or is tampered with on the way"
-    )
+    with downloaded(remote.url, target, [remote.sha256]) as part:
+        part.replace(target)
 
 
 def _is_complete(folder: Path, sha256: str) -> bool:
@@ -143,54 +131,16 @@ def _is_complete(folder: Path, sha256: str) -> bool:
 
 
 def _unpack_images(archive: Path, images: RemoteFile, folder: Path) -> None:
-    """Unpack the archive in the folder, or a downloaded one, and check its content."""
+    """Unpack an archive of images, and check its content."""
     content = folder / ".archive"
     content.mkdir()
-    if archive.is_file():
-        unpack(archive, content)
-    else:
-        downloaded = folder / archive.name
-        download(images.url, downloaded)
-        unpack(downloaded, content)
-        downloaded.unlink()
+    unpack(archive, content)
     people = find_people(content)
     if people is None:
-        raise BadTransfer(f"{archive.name}: holds no Person_Name/photo.jpg; try again")
+        raise BadTransfer(f"{images.file}: holds no Person_Name/photo.jpg; try again")
     for entry in list(people.iterdir()):
         entry.rename(folder / entry.name)
     shutil.rmtree(content)
     sha256 = content_sha256(folder)
     if sha256 != images.sha256:
-        raise _wrong_content(images, sha256)
-
-
-def download(url: str, target: Path) -> None:
-    """Download a file; its content is not checked.
-
-    Args:
-        url: An http or https address.
-        target: Where it is written.
-
-    Raises:
-        BadTransfer: The server refuses or offers more than MAX_BYTES, the connection broke, or the
-            file cannot be written.
-    """
-    request = urllib.request.Request(url, headers={"User-Agent": "facepairs"})  # noqa: S310  a published address
-    progress = console.progress("downloading")
-    done = 0
-    try:
-        with (
-            urllib.request.urlopen(request, timeout=TIMEOUT_S) as response,  # noqa: S310
-            open(target, "wb") as out,
-        ):
-            total = int(response.headers.get("Content-Length") or 0)
-            while max(done, total) <= MAX_BYTES and (chunk := response.read1(CHUNK_BYTES)):
-                done += len(chunk)
-                out.write(chunk)
-                progress(done, max(done, total))
-    except (OSError, http.client.HTTPException) as error:
-        raise BadTransfer(f"{url}: {error}; check network and free space, and try again") from None
-    if max(done, total) > MAX_BYTES:
-        raise BadTransfer(f"{url}: larger than {MAX_BYTES:,} bytes; use another address")
-    if done < total:
-        raise BadTransfer(f"{url}: ended after {done:,} of {total:,} bytes; try again")
+        raise wrong_content(images.url, sha256, [images.sha256])

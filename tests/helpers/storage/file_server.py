@@ -20,6 +20,9 @@ class Remote:
     cut_after: list[int] = field(default_factory=list)  # bytes of the next answers
     statuses: list[int] = field(default_factory=list)  # of the next answers
     tells_length: bool = True
+    knows_ranges: bool = True
+    lengths: list[int] = field(default_factory=list)  # that the next answers claim
+    ranges: list[str | None] = field(default_factory=list)  # that were asked for
     asked: list[str] = field(default_factory=list)  # paths
     url: str = ""
 
@@ -46,7 +49,18 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(404 if status == 200 else status, {}, b"")
             return
         body = remote.files[name]
-        headers = {"Content-Length": str(len(body))} if remote.tells_length else {}
+        headers, wanted = {}, self.headers["Range"]
+        remote.ranges.append(wanted)
+        if wanted and remote.knows_ranges:
+            first, size = int(wanted.removeprefix("bytes=").rstrip("-")), len(body)
+            if first >= size:
+                self.answer(416, {"Content-Range": f"bytes */{size}"}, b"")
+                return
+            status, body = 206, body[first:]
+            headers["Content-Range"] = f"bytes {first}-{size - 1}/{size}"
+        if remote.tells_length:
+            length = remote.lengths.pop(0) if remote.lengths else len(body)
+            headers["Content-Length"] = str(length)
         if remote.cut_after:
             body = body[: remote.cut_after.pop(0)]
         self.answer(status, headers, body)

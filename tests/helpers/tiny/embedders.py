@@ -1,5 +1,6 @@
 """A small embedding network and the TOML that describes it."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -43,3 +44,22 @@ def _toml(value):
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
     return json.dumps(value)
+
+
+def network_table(folder, url, name="drawn", download=None, **changes):
+    """Write a table of networks with one whose download is `network()`, or something else."""
+    onnx = network()
+    download = onnx if download is None else download
+    folder.mkdir(exist_ok=True, parents=True)
+    source = {
+        "url": url, "page": "https://example.org", "is_free": True,
+        "bytes": len(download), "sha256": hashlib.sha256(download).hexdigest(),
+    } | changes  # fmt: skip
+    described = TOML | {"sha256": hashlib.sha256(onnx).hexdigest(), "licence": "MIT"}
+    sections = {f"[{name}]": source, f"[{name}.embedder]": described}
+    lines = [
+        "\n".join([head, *(f"{key} = {_toml(value)}" for key, value in table.items())])
+        for head, table in sections.items()
+    ]
+    (folder / "networks.toml").write_text("\n".join(lines) + "\n")
+    return onnx

@@ -1,0 +1,135 @@
+"""Networks of others that `facepairs fetch` downloads, each with the TOML that describes it."""
+
+import contextlib
+import json
+import shutil
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from facepairs.bundles.embedder import EMBEDDER, Embedder, EmbedderToml, Sha256, networks_folder
+from facepairs.bundles.manifest import check_file_name, read_regular_file
+from facepairs.data.download import check_sha256, downloaded
+from facepairs.errors import BadBundle, BadConfig, BadTransfer
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.validation import parse_toml, validate
+
+TABLE = "networks.toml"  # the published ones beside this file; others in the folder of networks
+
+
+class RemoteNetwork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A network that can be fetched.
+
+    Attributes:
+        url: The publisher's address of the network, or of a zip that holds it.
+        bytes: Size of the download.
+        sha256: SHA-256 of the download.
+        page: Where the publisher describes the network and its licence.
+        is_free: Whether the licence allows any use.
+        embedder: Its TOML; `sha256` is that of the network.
+    """
+
+    url: str
+    bytes: Annotated[int, Meta(gt=0)]
+    sha256: Sha256
+    page: str
+    is_free: bool
+    embedder: EmbedderToml
+
+
+def remote_networks() -> dict[str, RemoteNetwork]:
+    """Return the networks that can be fetched, by name; raises BadConfig for a wrong table."""
+    networks: dict[str, RemoteNetwork] = {}
+    for path in (Path(__file__).with_name(TABLE), networks_folder() / TABLE):
+        if path.is_file():
+            table = parse_toml(read_regular_file(path), path, BadConfig)
+            for name, values in table.items():
+                check_file_name(name)
+                networks[name] = validate(values, RemoteNetwork, f"{path}: {name}", BadConfig)
+    return networks
+
+
+def remote_network(name: str) -> RemoteNetwork:
+    """Return a network that can be fetched; raise BadConfig if there is none of this name."""
+    networks = remote_networks()
+    if name not in networks:
+        raise BadConfig(f"{name}: no such network; use one of {', '.join(networks)}", "name")
+    return networks[name]
+
+
+def is_fetched(name: str) -> bool:
+    """Return whether a network lies in the folder of networks, whole and as it was published."""
+    with contextlib.suppress(BadBundle):
+        return Embedder.open(networks_folder() / name).check_all()
+    return False
+
+
+def fetch_network(name: str, url: str | None = None, file: Path | None = None) -> Path:
+    """Download a network, check it, and write it with its TOML, whole or not at all.
+
+    Args:
+        name: A key of `remote_networks`.
+        url: Address of a mirror: of the publisher's file, or of the network alone.
+        file: What was downloaded already, instead.
+
+    Returns:
+        The folder that holds the network and `embedder.toml`.
+
+    Raises:
+        BadConfig: There is no such network, the table of networks is wrong, or both `url` and
+            `file` are given.
+        BadTransfer: The download failed, or is another file.
+        BadData: The folder cannot be written.
+    """
+    if url and file:
+        raise BadConfig("both an address and a file are given; give one of them", "url", "file")
+    network, folder = remote_network(name), networks_folder() / name
+    sums = {network.sha256, network.embedder.sha256 or network.sha256}
+    if file is None:
+        source = downloaded(url or network.url, folder, sums, network.bytes)
+    elif not file.is_file():
+        raise BadTransfer(f"{file}: no such file; download {network.url}", "file")
+    else:
+        check_sha256(file, sums, file)
+        source = contextlib.nullcontext(file)
+    with source as found, atomic_folder(folder) as temporary:
+        _take_network(found, temporary / network.embedder.file)
+        values = msgspec.to_builtins(network.embedder) | {"name": name}
+        known = {key: value for key, value in values.items() if value is not None}
+        lines = [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in known.items()
+        ]
+        (temporary / EMBEDDER).write_text("".join(lines), encoding="utf-8")
+        Embedder.open(temporary).read_network()
+    return folder
+
+
+def _take_network(found: Path, network: Path) -> None:
+    """Copy a network, or take it out of a zip; its checksum is checked later."""
+    check_file_name(network.name)
+    if not zipfile.is_zipfile(found):
+        shutil.copyfile(found, network)
+        return
+    with zipfile.ZipFile(found) as archive:
+        names = [name for name in archive.namelist() if PurePosixPath(name).name == network.name]
+        if not names:
+            raise BadTransfer(f"{found}: holds no {network.name}; its table of networks is wrong")
+        with archive.open(names[0]) as packed, open(network, "wb") as out:
+            shutil.copyfileobj(packed, out)
+
+
+def no_such_network(name: str) -> BadBundle:
+    """Return the error for a model that is no path, and no network that was fetched."""
+    names = list(remote_networks())
+    fetched = sorted(path.parent.name for path in networks_folder().glob(f"*/{EMBEDDER}"))
+    if name in names:
+        return BadBundle(f"{name}: not fetched yet; run: facepairs fetch {name}", "bundle")
+    others = [other for other in names if other not in fetched]
+    return BadBundle(
+        f"{name}: no such bundle, TOML file or network; fetched: {', '.join(fetched) or 'none'}; "
+        f"facepairs fetch downloads: {', '.join(others) or 'no others'}",
+        "bundle",
+    )

@@ -1,0 +1,103 @@
+"""`facepairs fetch`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from facepairs.cli.shared.options import Json
+from facepairs.cli.shared.output import log, print_json, print_result, print_rows
+from facepairs.errors import BadConfig
+from facepairs.support.words import command_line
+
+if TYPE_CHECKING:
+    from facepairs.bundles.networks import RemoteNetwork
+
+EXAMPLE = """\b
+Examples:
+  facepairs fetch --list
+  facepairs fetch sface && facepairs verify a.jpg b.jpg --bundle sface
+  facepairs fetch w600k-r50 --file Downloads/buffalo_l.zip --accept-licence
+"""
+
+
+def fetch(
+    name: Annotated[str | None, Argument(help="Network to download.", show_default=False)] = None,
+    listing: Annotated[
+        bool, Option("--list", help="List the networks and their licences.")
+    ] = False,
+    accept_licence: Annotated[
+        bool, Option("--accept-licence", help="Accept a licence that is not free, without asking.")
+    ] = False,
+    url: Annotated[str | None, Option(help="Download from this mirror.")] = None,
+    file: Annotated[
+        Path | None, Option(help="Take this file, which was downloaded already.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Download another network, to be used as --bundle NAME.
+
+    Checks size and SHA-256, unpacks it, and writes the TOML that describes it. A download that
+    broke off goes on. Its errors are unknown until calibrate measures them on your people. Nothing
+    else downloads networks.
+    """
+    from facepairs.bundles.embedder import networks_folder
+    from facepairs.bundles.networks import fetch_network, is_fetched, remote_network
+
+    if listing or name is None:
+        _print_list(json)
+        return
+    network, folder = remote_network(name), networks_folder() / name
+    embedder = network.embedder
+    if not is_fetched(name):
+        log(f"{name}: licence: {embedder.licence}; trained on {embedder.training_data}")
+        if not network.is_free and not accept_licence:
+            _ask_for_licence(name, network)
+        fetch_network(name, url, file)
+    rows = [
+        ("network", f"{name}, in {folder}"),
+        ("licence", embedder.licence or "not recorded"),
+        ("trained on", embedder.training_data or "not recorded"),
+        ("errors", "unknown until they are measured on your people"),
+        ("next", command_line("calibrate", name, "photos/", "--out", "mine")),
+    ]
+    values = {"name": name, "folder": str(folder), "licence": embedder.licence}
+    print_result(json, values | {"training_data": embedder.training_data}, rows)
+
+
+def _print_list(json: bool) -> None:
+    import msgspec  # costs some ms at every start
+
+    from facepairs.bundles.networks import is_fetched, remote_networks
+
+    networks = remote_networks()
+    fetched = {name: is_fetched(name) for name in networks}
+    if json:
+        rows = [
+            {"name": name, "fetched": fetched[name], **msgspec.to_builtins(network)}
+            for name, network in networks.items()
+        ]
+        print_json({"networks": rows})
+        return
+    table = [
+        [
+            name,
+            f"{network.bytes / 1e6:.1f} MB",
+            "fetched" if fetched[name] else "",
+            network.embedder.licence or "not recorded",
+            network.embedder.training_data or "not recorded",
+        ]
+        for name, network in networks.items()
+    ]
+    print_rows([["name", "download", "", "licence", "trained on"], *table])
+
+
+def _ask_for_licence(name: str, network: "RemoteNetwork") -> None:
+    """Ask in a terminal; raise BadConfig elsewhere, or if the licence is not accepted."""
+    terms = f"{network.embedder.licence} ({network.page})"
+    question = f"the licence of {name} is not free: {terms}; accept it?"
+    if sys.stdin.isatty() and typer.confirm(question, err=True):
+        return
+    raise BadConfig(f"{name}: its licence is not free: {terms}; accept it", "accept_licence")

@@ -1,0 +1,127 @@
+"""Networks of others are fetched whole and as published, and then known by their names."""
+
+import numpy as np
+import pytest
+from drawn.photos import noise_photos
+from storage.archives import tree, zipped
+from storage.file_server import serving
+from tiny.embedders import TOML, embedder, network_table
+
+from facepairs.bundles.model import open_model
+from facepairs.bundles.networks import fetch_network, is_fetched, remote_networks
+from facepairs.errors import BadBundle, BadConfig, BadTransfer
+from facepairs.verification.verifier import Verifier
+
+
+@pytest.fixture
+def remote():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FACEPAIRS_NETWORKS", str(tmp_path / "networks"))
+    return tmp_path / "networks"
+
+
+def test_published_networks_have_secure_addresses_and_checksums():
+    networks = remote_networks()
+    assert list(networks) == ["sface", "auraface", "w600k-mbf", "w600k-r50"]
+    assert [name for name, network in networks.items() if network.is_free] == ["sface", "auraface"]
+    for network in networks.values():
+        assert network.url.startswith("https://")
+        assert network.page.startswith("https://")
+        assert network.embedder.sha256
+        is_archive = network.url.endswith(".zip")
+        assert (network.sha256 != network.embedder.sha256) == is_archive
+        assert network.embedder.licence
+        assert network.embedder.training_data
+
+
+@pytest.mark.parametrize("as_zip", [False, True])
+def test_a_fetched_network_is_the_one_of_its_toml(remote, folder, tmp_path, as_zip):
+    onnx = network_table(folder, f"{remote.url}/d")
+    archive = zipped({"pack/det.onnx": b"another", f"pack/{TOML['file']}": onnx})
+    if as_zip:
+        network_table(folder, f"{remote.url}/d", download=archive)
+    remote.files["d"] = archive if as_zip else onnx
+    assert not is_fetched("drawn")
+    assert fetch_network("drawn") == folder / "drawn"
+    assert is_fetched("drawn")
+    assert set(tree(folder)) == {"networks.toml", "drawn/embedder.toml", "drawn/network.onnx"}
+    photos = noise_photos(tmp_path / "photos", 2, (250, 250))
+    fetched = Verifier.load("drawn")
+    by_hand = Verifier.load(embedder(tmp_path / "by_hand"))
+    assert np.array_equal(fetched.embed(photos), by_hand.embed(photos))
+    assert fetched.model.place == fetched.model.name == "drawn"
+    assert fetched.model.origin.licence == "MIT"
+    assert fetched.model.profile.calibration is None
+
+
+def test_a_mirror_or_a_file_may_hold_the_archive_or_the_network(remote, folder, tmp_path):
+    onnx = network_table(folder, "http://publisher.invalid/pack.zip")
+    archive = zipped({TOML["file"]: onnx})
+    network_table(folder, "http://publisher.invalid/pack.zip", download=archive)
+    for number, content in enumerate((archive, onnx)):
+        remote.files["mirror"] = content
+        file = tmp_path / f"{number}"
+        file.write_bytes(content)
+        for source in ({"url": f"{remote.url}/mirror"}, {"file": file}):
+            (folder / "drawn" / "embedder.toml").unlink(missing_ok=True)
+            fetch_network("drawn", **source)
+            assert tree(folder / "drawn")[TOML["file"]] == onnx
+        assert file.read_bytes() == content
+
+
+def test_another_file_is_refused_and_nothing_written(remote, folder, tmp_path):
+    network_table(folder, f"{remote.url}/d")
+    remote.files["d"] = b"<html>"
+    (tmp_path / "other.onnx").write_bytes(b"other")
+    sources = ({}, {"file": tmp_path / "other.onnx"}, {"file": tmp_path / "none.onnx"})
+    for source in sources:
+        with pytest.raises(BadTransfer):
+            fetch_network("drawn", **source)
+        assert set(tree(folder)) == {"networks.toml"}
+    with pytest.raises(BadConfig):
+        fetch_network("drawn", url=remote.url, file=tmp_path / "other.onnx")
+    with pytest.raises(BadConfig, match="sface"):
+        fetch_network("other")
+
+
+@pytest.mark.parametrize("changes", [{"sha256": "0" * 63}, {"bytes": 0}, {"urls": []}])
+def test_a_wrong_table_is_named(folder, changes):
+    network_table(folder, "https://example.org", **changes)
+    with pytest.raises(BadConfig, match=r"networks\.toml: drawn"):
+        remote_networks()
+
+
+def test_a_damaged_network_is_not_taken_for_fetched(remote, folder):
+    remote.files["d"] = onnx = network_table(folder, f"{remote.url}/d")
+    fetch_network("drawn")
+    (folder / "drawn" / TOML["file"]).write_bytes(onnx[:-1])
+    assert not is_fetched("drawn")
+    with pytest.raises(BadBundle):
+        open_model("drawn")
+    fetch_network("drawn")
+    assert is_fetched("drawn")
+
+
+def test_an_unknown_name_lists_those_that_are_known(remote, folder):
+    remote.files["d"] = network_table(folder, f"{remote.url}/d")
+    with pytest.raises(BadBundle, match="facepairs fetch drawn"):
+        open_model("drawn")
+    fetch_network("drawn")
+    with pytest.raises(
+        BadBundle, match=r"fetched: drawn;.*: sface, auraface, w600k-mbf, w600k-r50"
+    ):
+        open_model("another")
+
+
+def test_what_lies_in_the_current_folder_comes_first(remote, folder, tmp_path, monkeypatch):
+    remote.files["d"] = network_table(folder, f"{remote.url}/d")
+    fetch_network("drawn")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "drawn").mkdir()
+    with pytest.raises(BadBundle, match="manifest"):
+        open_model("drawn")

@@ -1,0 +1,140 @@
+"""Downloads are whole and as published, or refused by name; broken-off ones go on."""
+
+import hashlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from storage.archives import tree
+from storage.file_server import Remote, serving, sha256
+
+from facepairs.data.download import downloaded
+from facepairs.errors import BadConfig, BadData, BadTransfer
+
+BODY = hashlib.shake_256(b"body").digest(300_000)
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    with serving() as server:
+        server.files["f"] = BODY
+        yield server
+
+
+def fetch(remote: Remote, target: Path, **options: object) -> None:
+    with downloaded(f"{remote.url}/f", target, [sha256(BODY)], **options) as part:
+        part.replace(target)
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_a_server_need_not_state_the_length(
+    remote: Remote, tmp_path: Path, tells_length: bool
+) -> None:
+    remote.tells_length = tells_length
+    fetch(remote, tmp_path / "new" / "f")
+    assert tree(tmp_path) == {"new/f": BODY}
+
+
+@pytest.mark.parametrize("knows_ranges", [True, False])
+def test_a_broken_off_download_goes_on(remote: Remote, tmp_path: Path, knows_ranges: bool) -> None:
+    remote.cut_after, remote.knows_ranges = [100_000, 50_000, 0], knows_ranges
+    for _ in range(3):
+        with pytest.raises(BadTransfer, match="again"):
+            fetch(remote, tmp_path / "f")
+    fetch(remote, tmp_path / "f")
+    assert tree(tmp_path) == {"f": BODY}
+    kept = [None, 100_000, 150_000, 150_000] if knows_ranges else [None, 100_000, 50_000, None]
+    assert remote.ranges == [at and f"bytes={at}-" for at in kept]
+
+
+def test_a_download_that_was_killed_at_its_end_is_not_repeated(
+    remote: Remote, tmp_path: Path
+) -> None:
+    (tmp_path / ".f.part").write_bytes(BODY)
+    fetch(remote, tmp_path / "f")
+    assert tree(tmp_path) == {"f": BODY}
+    assert remote.ranges == ["bytes=300000-"]
+
+
+def test_what_began_as_another_file_is_dropped(remote: Remote, tmp_path: Path) -> None:
+    for beginning in (b"other", BODY + b"more"):  # of the same address, or too long for it
+        (tmp_path / ".f.part").write_bytes(beginning)
+        with pytest.raises(BadTransfer):
+            fetch(remote, tmp_path / "f")
+        assert tree(tmp_path) == {}
+        fetch(remote, tmp_path / "f")
+        (tmp_path / "f").unlink()
+
+
+def test_another_checksum_is_named_and_nothing_kept(remote: Remote, tmp_path: Path) -> None:
+    remote.files["f"] = b"tampered"
+    with pytest.raises(BadTransfer) as caught:
+        fetch(remote, tmp_path / "f")
+    assert all(part in str(caught.value) for part in (sha256(BODY), sha256(b"tampered"), " 8 "))
+    assert tree(tmp_path) == {}
+
+
+def test_what_the_block_refuses_is_not_kept_and_what_fails_is(
+    remote: Remote, tmp_path: Path
+) -> None:
+    for error, kept in ((BadTransfer("no archive"), {}), (OSError("full"), {".f.part": BODY})):
+        with pytest.raises(type(error)), downloaded(f"{remote.url}/f", tmp_path / "f"):
+            raise error
+        assert tree(tmp_path) == kept
+
+
+@pytest.mark.parametrize("tells_length", [True, False])
+def test_a_file_far_too_large_is_refused(
+    remote: Remote, tmp_path: Path, tells_length: bool
+) -> None:
+    remote.tells_length = tells_length
+    with pytest.raises(BadTransfer, match="299,999"):
+        fetch(remote, tmp_path / "f", most_bytes=len(BODY) - 1)
+    assert tree(tmp_path) == {}
+
+
+def test_a_file_that_the_disk_cannot_hold_is_not_begun(remote: Remote, tmp_path: Path) -> None:
+    remote.lengths = [10**17]
+    with pytest.raises(BadTransfer, match="95,367,431,640 MB"):
+        fetch(remote, tmp_path / "f", most_bytes=10**18)
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize("status", [403, 404, 416, 503])
+def test_what_the_server_refuses_is_reported(remote: Remote, tmp_path: Path, status: int) -> None:
+    remote.statuses = [status]
+    with pytest.raises(BadTransfer, match=str(status)):
+        fetch(remote, tmp_path / "f")
+    assert tree(tmp_path) == {}
+
+
+def test_a_refused_connection_is_reported(tmp_path: Path) -> None:
+    with socket.socket() as held:  # bound but not listening: nobody else can take the port
+        held.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/f"
+        with pytest.raises(BadTransfer, match="refused"), downloaded(url, tmp_path / "f"):
+            pass
+
+
+def test_the_proxy_of_the_environment_is_asked(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.files["http://publisher.invalid/f"] = BODY
+    monkeypatch.setenv("http_proxy", remote.url)
+    with downloaded("http://publisher.invalid/f", tmp_path / "f") as part:
+        assert part.read_bytes() == BODY
+    assert remote.asked == ["http://publisher.invalid/f"]
+
+
+def test_an_address_of_another_kind_and_a_place_in_use_are_refused(
+    remote: Remote, tmp_path: Path
+) -> None:
+    with pytest.raises(BadConfig), downloaded(f"file://{tmp_path}", tmp_path / "f"):
+        pass
+    with (
+        downloaded(f"{remote.url}/f", tmp_path / "f"),
+        pytest.raises(BadData, match="in use"),
+        downloaded(f"{remote.url}/f", tmp_path / "f"),
+    ):
+        pass
