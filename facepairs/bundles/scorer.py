@@ -21,8 +21,9 @@ import numpy.typing as npt
 import onnxruntime
 
 from facepairs.bundles.model import Model
-from facepairs.errors import BadBundle, BadConfig, BadData
+from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError
 from facepairs.photos.crop import Crop
+from facepairs.support.devices import Session
 from facepairs.support.platform import keep_for_ever
 
 BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
@@ -69,7 +70,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class OnnxSession:
-    """A network opened in ONNX Runtime on the CPU; thread-safe, and pickled with its network.
+    """A network opened in ONNX Runtime; thread-safe, and pickled with its network.
 
     Args:
         network: The network's bytes.
@@ -101,9 +102,9 @@ class OnnxSession:
         # The bytes and not the file, which may have changed when the session is pickled.
         self._arguments = (network, path, threads)
         try:
-            self._session: Any = onnxruntime.InferenceSession(
-                network, options, providers=["CPUExecutionProvider"]
-            )
+            self._session = Session(network, options)
+        except FacepairsError:
+            raise
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
             raise BadBundle(
                 f"{path}: ONNX Runtime {onnxruntime.__version__} refuses it "
@@ -116,6 +117,11 @@ class OnnxSession:
 
     def __reduce__(self) -> Any:
         return OnnxSession, self._arguments
+
+    @property
+    def device(self) -> str:
+        """Where it runs, see `support.devices`."""
+        return self._session.device
 
     def run(self, output: str, inputs: dict[str, Any]) -> ScoreArray:
         """Run the network on one batch and return one of its outputs as float32.
@@ -155,6 +161,11 @@ class Scorer(ABC):
         self.model, self.network = model, model.network
         self._crop_px = model.framing.crop_px
         self._session = OnnxSession(self.network.content, self.network.path, threads)
+
+    @property
+    def device(self) -> str:
+        """Where the network runs: `cpu`, or another of `support.devices`."""
+        return self._session.device
 
     @property
     @abstractmethod
@@ -228,7 +239,8 @@ class EmbeddingScorer(Scorer):
 
     @property
     def cache_key(self) -> str:
-        return self.network.embedder_sha256
+        where = "" if self.device == "cpu" else f" {self.device}"  # whose embeddings differ a bit
+        return f"{self.network.embedder_sha256}{where}"
 
     @cached_property
     def width(self) -> int:

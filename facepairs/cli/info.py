@@ -1,6 +1,6 @@
 """`facepairs info`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from facepairs.cli.shared.options import Json, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
@@ -23,12 +23,28 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
     """
     from facepairs.bundles.error_profile import operating_point
     from facepairs.bundles.model import open_model
+    from facepairs.bundles.scorer import open_scorer
+    from facepairs.photos.yunet import detector_device
+    from facepairs.support.devices import available_devices
 
     model = open_model(bundle)
+    devices = {
+        "network": open_scorer(model).device,
+        "detector": detector_device() if model.aligned else None,
+        "available": available_devices(),
+    }
     has_checksums = model.files.check_all()
     point = operating_point(model.profile)
-    values = {**model.files.raw, **model.profile.summary(), "point": point}
-    print_result(json, values, _rows(model, has_checksums))
+    values = {**model.files.raw, **model.profile.summary(), "point": point, "devices": devices}
+    print_result(json, values, [*_rows(model, has_checksums), ("runs on", _describe(devices))])
+
+
+def _describe(devices: dict[str, Any]) -> str:
+    where = f"network on {devices['network']}"
+    if devices["detector"]:
+        where += f", face detector on {devices['detector']}"
+    others = set(devices["available"]) - {devices["network"], devices["detector"]}
+    return f"{where}; --device could be {', '.join(sorted(others))}" if others else where
 
 
 def _rows(model: "Model", has_checksums: bool) -> list[tuple[str, str]]:

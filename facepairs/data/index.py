@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,7 @@ class FaceIndex:
         skipped: Files that are not in the index, except hidden files, APART, and leftovers of NAS,
             Windows and macOS.
         content: int64[images], the first bytes of each file's SHA-256; None before files are read.
+        places: The path of each image relative to the root; None where it is that of its name.
     """
 
     root: Path
@@ -67,6 +68,7 @@ class FaceIndex:
     sizes: npt.NDArray[np.int64]
     skipped: tuple[Skipped, ...] = ()
     content: npt.NDArray[np.int64] | None = None
+    places: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -81,20 +83,24 @@ class FaceIndex:
         return np.diff(self.first)
 
     def name(self, image: int) -> str:
-        """Return an image's path relative to the root, `Person_Name/Person_Name_0001.jpg`."""
+        """Return an image's name, `Person_Name/Person_Name_0001.jpg`."""
         return f"{self.people[int(self.person_of[image])]}/{self.files[image]}"
+
+    def place(self, image: int) -> str:
+        """Return an image's path relative to the root."""
+        return self.name(image) if self.places is None else self.places[image]
 
     def path(self, image: int) -> Path:
         """Return an image's path."""
-        return self.root / self.name(image)
+        return self.root / self.place(image)
 
     @property
     def paths(self) -> list[Path]:
         """The path of every image by number."""
-        return [self.root / name for name in self.names()]
+        return [self.root / place for place in self.places or self.names()]
 
     def names(self) -> Iterator[str]:
-        """Yield every image's path relative to the root, in order."""
+        """Yield every image's name, in order."""
         for number, person in enumerate(self.people):
             for image in self.images_of(number):
                 yield f"{person}/{self.files[image]}"
@@ -138,6 +144,17 @@ class FaceIndex:
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":
         """Index relative paths `Person/file.jpg` in any order, without reading any file."""
         return cls.from_files(((name, -1) for name in names), root)
+
+    @classmethod
+    def from_places(cls, places: Mapping[str, str], root: Path) -> "FaceIndex":
+        """Index files that lie anywhere below a folder.
+
+        Args:
+            places: `Person/file.jpg`, the name of an image → its path relative to the root.
+            root: The folder.
+        """
+        index = cls.from_listing(places, root)
+        return replace(index, places=[places[name] for name in index.names()])
 
     @classmethod
     def from_files(

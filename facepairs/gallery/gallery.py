@@ -196,7 +196,16 @@ class Gallery:
             BadConfig: A folder's name is not a valid name, or `forget_after` is not above 0.
             BadData: The folder has no photos, or the file cannot be written.
         """
-        index = FaceIndex.scan(folder)
+        return self.add_index(FaceIndex.scan(folder), forget_after, any_quality, unnamed)
+
+    def add_index(
+        self,
+        index: FaceIndex,
+        forget_after: float | None = None,
+        any_quality: bool = False,
+        unnamed: bool = False,
+    ) -> Enrolment:
+        """Enrol all people of an index; see `add_folder`."""
         names = [clean_name(person) for person in index.people]
         photos = [
             SubmittedPhoto(names[person], str(path), path)

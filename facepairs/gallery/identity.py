@@ -37,7 +37,7 @@ class ModelIdentity:
             raise BadGallery(
                 f"{place}: created with another model ({self.describe()}) than {model.place} "
                 f"({given.describe()}); use that model, or enrol the photos again: "
-                + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
+                + command_line("gallery", "migrate", place, "NEW_GALLERY", "--photos", "photos/"),
                 "bundle",
             )
 

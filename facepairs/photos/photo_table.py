@@ -118,7 +118,7 @@ def photo_records(
 
     With `keep` false, what is found is not stored.
     """
-    names = list(index.names()) if images is None else list(map(index.name, images))
+    names = list(map(index.place, range(len(index)) if images is None else images))
     read = partial(read_below, index.root)
     reader = PhotoReader(align == "landmarks", cache=cache or photo_cache(), keep=keep, open=read)
     with warnings.catch_warnings():

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from facepairs.errors import BadConfig
 from facepairs.photos.frame import Face
 from facepairs.photos.pixels import Pixels
+from facepairs.support.devices import Session
 
 FILE = "face_detection_yunet_2023mar.onnx"
 SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
@@ -112,21 +112,25 @@ def _suppress(rows: Floats) -> list[Face]:
     return kept
 
 
-def _session() -> Any:
+def detector_device() -> str:
+    """Return where the network runs, see `support.devices`; raises BadConfig."""
+    return _session().device
+
+
+def _session() -> Session:
     """Return the network, opened once; several threads may use it."""
     with _opening:  # else threads that start together would each open it
         return _open_session()
 
 
 @lru_cache(maxsize=1)
-def _open_session() -> Any:
+def _open_session() -> Session:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # callers run one image per thread
     options.log_severity_level = 3  # outputs larger than the file declares would be warned of
-    data = _model_bytes().replace(FIXED_SHAPE, FREE_SHAPE)
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    return Session(_model_bytes().replace(FIXED_SHAPE, FREE_SHAPE), options)
 
 
 def _model_bytes() -> bytes:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.models import CommandFunctionType
 
-from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
+from facepairs.choices import DEVICE, MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.output import (
     QUIET,
     VERBOSE,
@@ -39,6 +39,12 @@ def global_options() -> list[TyperOption]:
             MAX_MEGAPIXELS,
             "Read photos up to this size.  [default: 52]",
             type=int,
+        ),
+        _option(
+            "--device",
+            DEVICE,
+            "Run networks on cpu, cuda, openvino or coreml.  [default: auto]",
+            metavar="NAME",
         ),
     ]
 

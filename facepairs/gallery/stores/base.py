@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.errors import BadData, BadGallery
@@ -50,6 +51,15 @@ class NewFace(NamedTuple):
     person: str
     digest: bytes
     vector: ScoreArray
+
+
+class StoredFace(NamedTuple):
+    """An enrolled face; `expires` is in seconds since 1970, None for never."""
+
+    person: str
+    digest: bytes
+    vector: npt.NDArray[Any]
+    expires: int | None
 
 
 class Person(msgspec.Struct, frozen=True, order=True):
@@ -256,6 +266,20 @@ class GalleryStore(abc.ABC):
             ]
         return sorted(people)
 
+    def faces(self) -> list[StoredFace]:
+        """Return all faces that have not expired."""
+        with self._errors_named():
+            rows = self._run("SELECT name, sha256, vector, expires FROM live").fetchall()
+            return [
+                StoredFace(
+                    self._name(name),
+                    self._values.open(key, PHOTO),
+                    np.frombuffer(self._values.open(vector, name, key), STORED),
+                    expires,
+                )
+                for name, key, vector, expires in rows
+            ]
+
     def load(self) -> Vectors:
         """Return all embeddings that have not expired."""
         with self._reading():
@@ -271,6 +295,11 @@ class GalleryStore(abc.ABC):
                 values = np.frombuffer(b"".join(blobs), STORED).reshape(len(part), -1)
                 vectors.append(names, values)
         return vectors
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether names, embeddings and hashes are encrypted."""
+        return self._encryption is not None
 
     def _unlock(self, passphrase: Passphrase) -> None:
         """Set how values are stored; raise BadData if the passphrase is wrong."""

@@ -1,0 +1,131 @@
+"""Networks in ONNX Runtime on the device that is chosen, or on the CPU if that fails."""
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from facepairs.choices import DEVICE, Device
+from facepairs.errors import BadConfig
+from facepairs.support import console
+
+PROVIDERS: dict[str, str] = {
+    "cuda": "CUDAExecutionProvider",
+    "openvino": "OpenVINOExecutionProvider",
+    "coreml": "CoreMLExecutionProvider",
+    "cpu": "CPUExecutionProvider",
+}
+AUTO = ("cuda", "openvino", "cpu")  # CoreML is in every runtime for macOS, and was not tried
+INSTALL = {"cuda": "onnxruntime-gpu", "openvino": "onnxruntime-openvino"}
+IN_FLOAT = ("cuda", "coreml")  # these run networks in 8 bits slowly, or not at all
+EIGHT_BITS = b"DequantizeLinear"  # an operator of theirs
+
+
+def available_devices() -> list[str]:
+    """Return the devices for which the installed ONNX Runtime was built."""
+    import onnxruntime
+
+    built = onnxruntime.get_available_providers()
+    return [device for device, provider in PROVIDERS.items() if provider in built]
+
+
+def chosen_device() -> str:
+    """Return the device of the option or the environment variable, `auto` by default.
+
+    Raises:
+        BadConfig: There is no such device, or the installed ONNX Runtime was not built for it.
+    """
+    wanted, available = os.environ.get(DEVICE) or "auto", available_devices()
+    if wanted == "auto":
+        return next(device for device in AUTO if device in available)
+    if wanted not in get_args(Device):
+        known = ", ".join(get_args(Device))
+        raise BadConfig(f"device is {wanted!r}; use one of {known} (--device, {DEVICE})")
+    if wanted not in available:
+        advice = f"; in its place install {INSTALL[wanted]}" if wanted in INSTALL else ""
+        raise BadConfig(
+            f"device {wanted}: the installed ONNX Runtime has only {', '.join(available)}{advice} "
+            f"(--device, {DEVICE})"
+        )
+    return wanted
+
+
+class Session:
+    """A network in ONNX Runtime; it moves to the CPU when its device fails, and says so.
+
+    Args:
+        network: The network's bytes.
+        options: ONNX Runtime's `SessionOptions`.
+
+    Attributes:
+        device: Where it runs.
+    """
+
+    def __init__(self, network: bytes, options: Any) -> None:
+        self._network, self._options = network, options
+        self.device = chosen_device()
+        if self.device != "cpu":
+            try:
+                self._session = self._open()
+            except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
+                self._fall_back(error)
+            return
+        self._session = self._open()
+
+    def run(self, outputs: list[str], inputs: dict[str, Any]) -> list[Any]:
+        """Run the network; arguments as for ONNX Runtime, whose errors may be raised."""
+        try:
+            results: list[Any] = self._session.run(outputs, inputs)
+        except Exception as error:
+            if self.device == "cpu":
+                raise
+            self._fall_back(error)
+            results = self._session.run(outputs, inputs)
+        return results
+
+    def get_inputs(self) -> list[Any]:
+        """Return ONNX Runtime's descriptions of the inputs."""
+        return list(self._session.get_inputs())
+
+    def get_outputs(self) -> list[Any]:
+        """Return ONNX Runtime's descriptions of the outputs."""
+        return list(self._session.get_outputs())
+
+    def _open(self) -> Any:
+        import onnxruntime
+
+        network, provider = self._network, PROVIDERS[self.device]
+        if self.device in IN_FLOAT and EIGHT_BITS in network:
+            network = float_form(network)
+        providers = list(dict.fromkeys([provider, PROVIDERS["cpu"]]))
+        session = onnxruntime.InferenceSession(network, self._options, providers=providers)
+        session.disable_fallback()  # ONNX Runtime's own is silent
+        if provider not in session.get_providers():
+            raise RuntimeError("its libraries or its hardware are missing")
+        return session
+
+    def _fall_back(self, error: Exception) -> None:
+        _tell(self.device, str(error).strip().partition("\n")[0])
+        self.device = "cpu"
+        self._session = self._open()
+
+
+@cache  # once in a process
+def _tell(device: str, reason: str) -> None:
+    console.log(f"warning: device {device} failed ({reason}); networks run on the CPU")
+
+
+def float_form(network: bytes) -> bytes:
+    """Return a network of 8 bits in float32: the same weights, without rounding in between."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    options.add_session_config_entry("session.enable_quant_qdq_cleanup", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "network.onnx")
+        options.optimized_model_filepath = str(out)
+        onnxruntime.InferenceSession(network, options, providers=[PROVIDERS["cpu"]])
+        return out.read_bytes()

@@ -1,0 +1,108 @@
+"""Networks run where they are told to, and on the CPU where that fails."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from processes.command_line import in_process
+from tiny.embedders import SIZE, network
+
+from facepairs.bundles.model import open_model
+from facepairs.errors import BadConfig
+from facepairs.support import devices
+from facepairs.support.console import showing
+from facepairs.support.devices import Session, available_devices, chosen_device, float_form
+
+FACE = {"face": np.full((1, 3, SIZE, SIZE), 0.5, np.float32)}
+
+
+class Failing(onnxruntime.InferenceSession):
+    """ONNX Runtime as it behaves on a machine whose GPU cannot be opened, or fails in use."""
+
+    fails_in_use = False
+
+    def __init__(self, content, options, providers):
+        super().__init__(content, options, providers=["CPUExecutionProvider"])
+        self.asked = providers
+
+    def get_providers(self):
+        return self.asked if self.fails_in_use else ["CPUExecutionProvider"]
+
+    def run(self, outputs, inputs):
+        if len(self.asked) > 1:
+            raise RuntimeError("out of memory on the GPU\nin a kernel")
+        return super().run(outputs, inputs)
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """A runtime that was built for CUDA."""
+    monkeypatch.setenv("FACEPAIRS_DEVICE", "cuda")
+    built = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: built)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Failing)
+    devices._tell.cache_clear()
+
+
+def test_the_best_tried_device_is_chosen(monkeypatch):
+    for built, best in (
+        (["CPU"], "cpu"),
+        (["OpenVINO", "CPU"], "openvino"),
+        (["CUDA", "OpenVINO", "CPU"], "cuda"),
+        (["CoreML", "CPU"], "cpu"),
+    ):
+        names = [f"{name}ExecutionProvider" for name in built]
+        monkeypatch.setattr(onnxruntime, "get_available_providers", lambda names=names: names)
+        monkeypatch.delenv("FACEPAIRS_DEVICE", raising=False)
+        assert chosen_device() == best
+        for device in available_devices():
+            monkeypatch.setenv("FACEPAIRS_DEVICE", device)
+            assert chosen_device() == device
+        assert {device.casefold() for device in built} == {*map(str, available_devices())}
+
+
+@pytest.mark.parametrize("wanted", ["gpu", "coreml"])
+def test_a_device_that_there_is_not_is_refused(monkeypatch, wanted):
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    monkeypatch.setenv("FACEPAIRS_DEVICE", wanted)
+    with pytest.raises(BadConfig, match="cpu"):
+        chosen_device()
+    done = in_process("info", "default", check=2)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("fails_in_use", [False, True])
+def test_a_device_that_fails_is_told_once_and_left(cuda, monkeypatch, fails_in_use):
+    monkeypatch.setattr(Failing, "fails_in_use", fails_in_use)
+    lines = []
+    with showing(lines.append):
+        for _ in range(2):
+            session = Session(network(), onnxruntime.SessionOptions())
+            assert session.run(["embedding"], FACE)[0].shape == (1, 7)
+            assert session.device == "cpu"
+    assert len(lines) == 1
+    assert "cuda" in lines[0]
+
+
+def test_an_unsuitable_network_fails_on_the_cpu_as_ever(cuda):
+    with pytest.raises(Exception, match="protobuf"):
+        Session(b"no network", onnxruntime.SessionOptions())
+
+
+def test_info_tells_where_networks_run():
+    assert "network on cpu, face detector on cpu" in in_process("info", "default", check=0).stdout
+
+
+def test_the_float_form_of_the_included_network_returns_nearly_the_same():
+    model = open_model(None)
+    network, side = model.network.content, model.framing.crop_px
+    noise = np.random.default_rng(0).integers(0, 256, (4, side, side, 3), np.uint8)
+    plain = float_form(network)
+    assert b"DequantizeLinear" in network
+    assert b"QuantizeLinear" not in plain
+    rows = []
+    for content in (network, plain):
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        (found,) = session.run(None, {session.get_inputs()[0].name: noise})
+        rows.append(found)
+    assert (rows[0] * rows[1]).sum(axis=1) == pytest.approx(1, abs=0.02)
+    assert not np.array_equal(*rows)
