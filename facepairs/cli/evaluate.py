@@ -31,10 +31,11 @@ def evaluate(
         ),
     ],
     protocol: Annotated[
-        Literal["heldout", "view1", "view2"] | None,
+        Literal["heldout", "view1", "view2", "cfp-fp", "agedb-30", "calfw", "cplfw", "xqlfw"]
+        | None,
         Option(
-            help="Pairs to measure on; view2 only with the included model and TOML files. "
-            "[default: as the bundle was trained]"
+            help="Pairs to measure on, from the data set's own lists; view2 only with the included "
+            "model and TOML files. [default: as the bundle was trained]"
         ),
     ] = None,
     lists: Lists = None,

@@ -135,8 +135,9 @@ def evaluate(
         sources: Verifiers (bundles, `default`, TOML files of embedders), scores files and folders
             of `crossval`. As a list they may end with the folder of photos.
         data: The folder of photos, Person_Name/photo.jpg; needed for verifiers.
-        protocol: Which pairs: `heldout`, `view1` or `view2`; by default as the bundle was trained.
-        lists: Folder of LFW's official lists.
+        protocol: Which pairs: `heldout`, `view1`, `view2`, `cfp-fp`, `agedb-30`, `calfw`, `cplfw`
+            or `xqlfw`; by default as the bundle was trained.
+        lists: Folder of the official lists.
         pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
         scores_out: Scores file to write, for a single verifier.
         groups: Groups of people (CSV person,group), to measure the errors within them.

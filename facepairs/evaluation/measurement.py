@@ -29,6 +29,7 @@ from facepairs.evaluation.metrics.reliability import (
     likelihood_ratio_cost,
     minimum_cost,
 )
+from facepairs.evaluation.protocols import FOLDED
 from facepairs.evaluation.scores import ScoredPairs, read_scores
 from facepairs.evaluation.sources import (
     RESULT,
@@ -154,8 +155,8 @@ def measure_model(
     """Measure the scores that a bundle or an external embedder gave to pairs of photos.
 
     Args:
-        model: Its threshold and calibration are used where it has them, but not on View 2;
-            otherwise parts of the pairs set them for the others.
+        model: Its threshold and calibration are used where it has them, but not where pairs
+            have folds; otherwise parts of the pairs set them for the others.
         pairs: The pairs and their scores.
         about: What is measured, and on what.
         protocol: The protocol of the pairs, "" for none.
@@ -169,8 +170,8 @@ def measure_model(
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    own = ErrorProfile() if protocol == "view2" else model.profile  # View 2's folds decide there
-    point = None if protocol == "view2" else operating_point(own)
+    own = ErrorProfile() if protocol in FOLDED else model.profile  # folds decide there
+    point = None if protocol in FOLDED else operating_point(own)
     points = [row for row in own.thresholds if row.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
     origin = provenance_of(model, about.pairs, point, protocol=protocol or None)

@@ -12,6 +12,7 @@ from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_present_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
+from facepairs.data.published_pairs import READERS, read_published
 from facepairs.data.sampler import distinct_impostors, distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.photos.photo import read_image_file
@@ -23,7 +24,16 @@ HELDOUT_SEED = 0
 IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .001
 MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 PROTOCOLS = ("heldout", "view1")
-LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
+LISTS = {
+    "view1": "View 1, pairsDevTest.txt",
+    "view2": "View 2, pairs.txt",
+    "xqlfw": "XQLFW, xqlfw_pairs.txt",
+    "calfw": "CALFW, pairs_CALFW.txt",
+    "cplfw": "CPLFW, pairs_CPLFW.txt",
+    "agedb-30": "AgeDB-30, 04_FINAL_protocol_30_years.mat",
+    "cfp-fp": "CFP-FP, Split/FP",
+}
+FOLDED = {*LISTS} - {"view1"}  # where each fold's threshold comes from the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +69,10 @@ def choose_pairs(
     Args:
         models: Bundles and external embedders.
         data: Folder of photos, Person_Name/photo.jpg.
-        protocol: `heldout` (people of `data` on whom no bundle was trained or calibrated), `view1`
-            (pairsDevTest.txt) or, for external embedders only, `view2` (pairs.txt). By default the
-            protocol that the bundles were trained under, or else `heldout`.
-        lists: Folder of the official LFW lists; pairs whose photos are missing are left out.
+        protocol: `heldout` (people of `data` on whom no bundle was trained or calibrated), a key
+            of LISTS, or by default the protocol that the bundles were trained under, or else
+            `heldout`. `view2` is for external embedders only.
+        lists: Folder of the official lists; pairs whose photos are missing are left out.
         pairs_csv: A file with the pairs; replaces the protocol.
 
     Raises:
@@ -70,13 +80,17 @@ def choose_pairs(
         BadData: A list cannot be read.
         NotEnough: Too few people are unknown to the bundles.
     """
-    index = FaceIndex.scan(data)
     protocol = _choose_protocol(models, protocol)
+    source = LISTS.get(protocol, "")
+    if source and Path(source.split()[-1]).name in READERS and pairs_csv is None:
+        path = list_path(lists, source.split()[-1])
+        index, pairs, missing = read_published(path, data)
+        return PairSelection(index, pairs, source, protocol, missing_pairs=missing)
+    index = FaceIndex.scan(data)
     if pairs_csv is not None:
         listed = leave_out_copies(index, read_pairs_csv(pairs_csv, index))
         return PairSelection(index, listed, str(pairs_csv), "")
-    if protocol in LISTS:
-        source = LISTS[protocol]
+    if source:
         path = list_path(lists, source.split()[-1])
         pairs, missing = read_present_pairs(path, index, skip_missing=True)
         return PairSelection(index, pairs, source, protocol, missing_pairs=missing)
@@ -114,8 +128,8 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
     protocol = wanted or "heldout"
     if not wanted and len(trained_under) == 1 and trained_under <= set(PROTOCOLS):
         protocol = trained_under.pop()
-    if protocol not in (*PROTOCOLS, "view2"):
-        known = ", ".join((*PROTOCOLS, "view2"))
+    if protocol not in ("heldout", *LISTS):
+        known = ", ".join(("heldout", *LISTS))
         raise BadConfig(f"protocol {protocol!r} is unknown; use one of {known}", "protocol")
     if protocol == "view2" and trained_under:
         raise BadConfig(

@@ -20,7 +20,7 @@ from facepairs.bundles.manifest import MANIFEST
 from facepairs.bundles.model import Model
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig, BadData
-from facepairs.evaluation.protocols import LISTS, PairSelection
+from facepairs.evaluation.protocols import FOLDED, PairSelection
 from facepairs.evaluation.scores import ScoredPairs
 from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
@@ -127,16 +127,16 @@ def known_in_selection(model: Model, path: str, selection: PairSelection) -> Kno
         BadData: There are such pairs, although the pairs are those of a protocol.
     """
     names, person = list(selection.index.people), selection.index.person_of
-    # View 2 takes its thresholds from its own folds: calibration alone changes nothing there.
-    view2 = selection.protocol == "view2"
+    # Folds take their thresholds from each other: calibration alone changes nothing there.
+    folded = selection.protocol in FOLDED
     known = (
         model.origin.identities.trained_with(names)
-        if view2
+        if folded
         else model.origin.identities.knows(names)
     )
     pairs = selection.pairs
     of_pair = known[person[pairs.left]] | known[person[pairs.right]]
-    if not model.origin.lists_training and (view2 or not of_pair.any()):
+    if not model.origin.lists_training and (folded or not of_pair.any()):
         return None, [describe_unknown_training(path)]
     return _judge(int(of_pair.sum()), len(pairs), path, selection.protocol)
 
@@ -161,7 +161,7 @@ def known_in_file(scores: ScoredPairs, path: Path) -> Known:
         one_network = known_by.embedder_sha256 is not None
         return None, [describe_unknown_training(known_by.model)] if one_network else []
     hashes = known_by.identities.training
-    if known_by.protocol != "view2":  # it was looked at when they were scored
+    if known_by.protocol not in FOLDED:  # it was looked at when they were scored
         hashes |= known_by.identities.calibration
     sides = np.array([[person_name(name) for name in side] for side in scores.sides], object)
     people, numbers = np.unique(sides.astype(str), return_inverse=True)
@@ -185,6 +185,6 @@ def _judge(count: int, pairs: int, model: str, protocol: str | None) -> Known:
         return 0, []
     line = f"{count:,} of {pairs:,} pairs show people that {model} was trained or calibrated on"
     if protocol:
-        advice = f", or train by protocol {protocol}" if protocol in LISTS else ""
+        advice = f", or train by protocol {protocol}" if protocol in ("view1", "view2") else ""
         raise BadData(f"{line}; the figures would be too good: measure on other people{advice}")
     return count, [f"{line}; the figures are too good: measure on other people"]

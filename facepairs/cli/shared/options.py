@@ -53,7 +53,7 @@ MaxFmr = Annotated[
 Prior = Annotated[float, Option(help="Expected share of genuine pairs, for the probability.")]
 # Eager, so that it is known when the value of another option is refused.
 Json = Annotated[bool, Option("--json", is_eager=True, help="Print the result as JSON.")]
-Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
+Lists = Annotated[Path | None, Option(help="Folder of the official lists.")]
 Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]
 Groups = Annotated[
     Path | None, Option(help="CSV file person,group: also measure errors within these groups.")
