@@ -28,12 +28,12 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
     from facepairs.support.devices import available_devices
 
     model = open_model(bundle)
+    has_checksums = model.files.check_all()
     devices = {
         "network": open_scorer(model).device,
         "detector": detector_device() if model.aligned else None,
         "available": available_devices(),
     }
-    has_checksums = model.files.check_all()
     point = operating_point(model.profile)
     values = {**model.files.raw, **model.profile.summary(), "point": point, "devices": devices}
     print_result(json, values, [*_rows(model, has_checksums), ("runs on", _describe(devices))])

@@ -65,13 +65,12 @@ class Session:
     def __init__(self, network: bytes, options: Any) -> None:
         self._network, self._options = network, options
         self.device = chosen_device()
-        if self.device != "cpu":
-            try:
-                self._session = self._open()
-            except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
-                self._fall_back(error)
-            return
-        self._session = self._open()
+        try:
+            self._session = self._open()
+        except Exception as error:
+            if self.device == "cpu":
+                raise
+            self._fall_back(error)
 
     def run(self, outputs: list[str], inputs: dict[str, Any]) -> list[Any]:
         """Run the network; arguments as for ONNX Runtime, whose errors may be raised."""
