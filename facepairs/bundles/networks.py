@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import zipfile
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from msgspec import Meta
 
 from facepairs.bundles.embedder import EMBEDDER, Embedder, EmbedderToml, Sha256, networks_folder
 from facepairs.bundles.manifest import check_file_name, read_regular_file
-from facepairs.data.download import check_sha256, downloaded
+from facepairs.data.download import MAX_BYTES, check_sha256, downloaded
 from facepairs.errors import BadBundle, BadConfig, BadTransfer
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.validation import parse_toml, validate
@@ -88,8 +89,10 @@ def fetch_network(name: str, url: str | None = None, file: Path | None = None) -
         raise BadConfig("both an address and a file are given; give one of them", "url", "file")
     network, folder = remote_network(name), networks_folder() / name
     sums = {network.sha256, network.embedder.sha256 or network.sha256}
+    source: AbstractContextManager[Path]
     if file is None:
-        source = downloaded(url or network.url, folder, sums, network.bytes)
+        most = MAX_BYTES if url else network.bytes
+        source = downloaded(url or network.url, folder, sums, most)
     elif not file.is_file():
         raise BadTransfer(f"{file}: no such file; download {network.url}", "file")
     else:

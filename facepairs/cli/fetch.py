@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -43,49 +43,52 @@ def fetch(
     broke off goes on. Its errors are unknown until calibrate measures them on your people. Nothing
     else downloads networks.
     """
-    from facepairs.bundles.embedder import networks_folder
     from facepairs.bundles.networks import fetch_network, is_fetched, remote_network
 
     if listing or name is None:
         _print_list(json)
         return
-    network, folder = remote_network(name), networks_folder() / name
+    network = remote_network(name)
     embedder = network.embedder
     if not is_fetched(name):
         log(f"{name}: licence: {embedder.licence}; trained on {embedder.training_data}")
         if not network.is_free and not accept_licence:
             _ask_for_licence(name, network)
         fetch_network(name, url, file)
+    values = _values(name, network)
     rows = [
-        ("network", f"{name}, in {folder}"),
+        ("network", f"{name}, in {values['folder']}"),
         ("licence", embedder.licence or "not recorded"),
         ("trained on", embedder.training_data or "not recorded"),
         ("errors", "unknown until they are measured on your people"),
         ("next", command_line("calibrate", name, "photos/", "--out", "mine")),
     ]
-    values = {"name": name, "folder": str(folder), "licence": embedder.licence}
-    print_result(json, values | {"training_data": embedder.training_data}, rows)
+    print_result(json, values, rows)
+
+
+def _values(name: str, network: "RemoteNetwork") -> dict[str, Any]:
+    """Return what JSON tells of a network."""
+    import msgspec  # costs some ms at every start
+
+    from facepairs.bundles.embedder import networks_folder
+    from facepairs.bundles.networks import is_fetched
+
+    folder = str(networks_folder() / name) if is_fetched(name) else None
+    return {"name": name, "folder": folder, **msgspec.to_builtins(network)}
 
 
 def _print_list(json: bool) -> None:
-    import msgspec  # costs some ms at every start
-
     from facepairs.bundles.networks import is_fetched, remote_networks
 
     networks = remote_networks()
-    fetched = {name: is_fetched(name) for name in networks}
     if json:
-        rows = [
-            {"name": name, "fetched": fetched[name], **msgspec.to_builtins(network)}
-            for name, network in networks.items()
-        ]
-        print_json({"networks": rows})
+        print_json({"networks": [_values(*one) for one in networks.items()]})
         return
     table = [
         [
             name,
             f"{network.bytes / 1e6:.1f} MB",
-            "fetched" if fetched[name] else "",
+            "fetched" if is_fetched(name) else "",
             network.embedder.licence or "not recorded",
             network.embedder.training_data or "not recorded",
         ]

@@ -16,7 +16,7 @@ References:
     Zheng, Deng: Cross-Pose LFW. BUPT technical report 18-01, 2018.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,10 +72,13 @@ def read_published(path: Path, data: Path) -> tuple[FaceIndex, PairList, int]:
     names = {place: f"{person_of(place)}/{place.replace('/', '_')}" for place in places}
     kept = {name: place for place, name in names.items() if place not in missing}
     index = FaceIndex.from_places(kept, data)
-    number = {place: index.find(name) for name, place in kept.items()}
-    left, right, genuine, fold = zip(*pairs, strict=True)
-    sides = ([number[place] for place in side] for side in (left, right))
-    return index, PairList.of(*sides, genuine, fold), len(listed) - len(pairs)
+    number = {place: image for image, place in enumerate(index.places or ())}
+    left, right = (
+        [number[place] for place in side]
+        for side in zip(*(pair[:2] for pair in pairs), strict=True)
+    )
+    genuine, fold = zip(*(pair[2:] for pair in pairs), strict=True)
+    return index, PairList.of(left, right, genuine, fold), len(listed) - len(pairs)
 
 
 def _read_cfp(split: Path) -> Iterator[PublishedPair]:
@@ -88,7 +91,8 @@ def _read_cfp(split: Path) -> Iterator[PublishedPair]:
             for line in _lines(split / f"{fold:02d}" / file):
                 left, right = (number.strip() for number in line.split(","))
                 sides = frontal[left], profile[right]
-                yield PublishedPair(*(one.rpartition("Images/")[2] for one in sides), genuine, fold)
+                face, side = (one.rpartition("Images/")[2] for one in sides)
+                yield PublishedPair(face, side, genuine, fold)
 
 
 def _read_two_lines(path: Path) -> Iterator[PublishedPair]:
@@ -106,19 +110,22 @@ def _read_two_lines(path: Path) -> Iterator[PublishedPair]:
 def _read_agedb(path: Path) -> Iterator[PublishedPair]:
     import scipy.io
 
-    splits: Any = scipy.io.loadmat(path)["splits"]
+    try:
+        splits: Any = scipy.io.loadmat(path)["splits"]
+    except scipy.io.matlab.MatReadError as error:
+        raise ValueError(str(error)) from None
     for fold, split in enumerate(splits.ravel(), 1):
         (first, second), labels = split[0, 0][0], split[0, 0][1].ravel()
         for left, right, label in zip(first, second, labels, strict=True):
-            names = (f"{one[0, 0][0][0]}.jpg" for one in (left, right))
-            yield PublishedPair(*names, int(label) == 1, fold)
+            one, other = (f"{side[0, 0][0][0]}.jpg" for side in (left, right))
+            yield PublishedPair(one, other, int(label) == 1, fold)
 
 
 def _lines(path: Path) -> list[str]:
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-READERS = {
+READERS: dict[str, tuple[Callable[[Path], Iterator[PublishedPair]], Callable[[str], str]]] = {
     "FP": (_read_cfp, lambda place: place.split("/")[0]),
     "04_FINAL_protocol_30_years.mat": (_read_agedb, lambda place: place.split("_")[1]),
     "pairs_CALFW.txt": (_read_two_lines, lambda place: place.rpartition("_")[0]),

@@ -1,9 +1,7 @@
 """Networks in ONNX Runtime on the device that is chosen, or on the CPU if that fails."""
 
 import os
-import tempfile
 from functools import cache
-from pathlib import Path
 from typing import Any, get_args
 
 from facepairs.choices import DEVICE, Device
@@ -18,8 +16,8 @@ PROVIDERS: dict[str, str] = {
 }
 AUTO = ("cuda", "openvino", "cpu")  # CoreML is in every runtime for macOS, and was not tried
 INSTALL = {"cuda": "onnxruntime-gpu", "openvino": "onnxruntime-openvino"}
-IN_FLOAT = ("cuda", "coreml")  # these run networks in 8 bits slowly, or not at all
-EIGHT_BITS = b"DequantizeLinear"  # an operator of theirs
+IN_FLOAT = ("cuda", "coreml")  # these have no convolution in 8 bits, only the CPU would work
+EIGHT_BITS = b"QLinearConv"
 
 
 def available_devices() -> list[str]:
@@ -94,11 +92,11 @@ class Session:
     def _open(self) -> Any:
         import onnxruntime
 
-        network, provider = self._network, PROVIDERS[self.device]
-        if self.device in IN_FLOAT and EIGHT_BITS in network:
-            network = float_form(network)
+        provider = PROVIDERS[self.device]
+        if self.device in IN_FLOAT and EIGHT_BITS in self._network:
+            raise RuntimeError("it runs no networks in 8 bits, such as the included one")
         providers = list(dict.fromkeys([provider, PROVIDERS["cpu"]]))
-        session = onnxruntime.InferenceSession(network, self._options, providers=providers)
+        session = onnxruntime.InferenceSession(self._network, self._options, providers=providers)
         session.disable_fallback()  # ONNX Runtime's own is silent
         if provider not in session.get_providers():
             raise RuntimeError("its libraries or its hardware are missing")
@@ -112,19 +110,4 @@ class Session:
 
 @cache  # once in a process
 def _tell(device: str, reason: str) -> None:
-    console.log(f"warning: device {device} failed ({reason}); networks run on the CPU")
-
-
-def float_form(network: bytes) -> bytes:
-    """Return a network of 8 bits in float32: the same weights, without rounding in between."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.add_session_config_entry("session.disable_quant_qdq", "1")
-    options.add_session_config_entry("session.enable_quant_qdq_cleanup", "1")
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "network.onnx")
-        options.optimized_model_filepath = str(out)
-        onnxruntime.InferenceSession(network, options, providers=[PROVIDERS["cpu"]])
-        return out.read_bytes()
+    console.log(f"warning: device {device}: {reason}; a network runs on the CPU")

@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
-from drawn.photos import noise_photos
+from drawn.photos import smooth
+from PIL import Image
 from processes.command_line import in_process
 from storage.file_server import serving
 from tiny.embedders import network_table
@@ -22,9 +24,9 @@ def test_the_list_tells_licence_and_state(remote, tmp_path):
     remote.files["d"] = network_table(tmp_path / "networks", f"{remote.url}/d")
     in_process("fetch", "drawn", check=0)
     listed = json.loads(in_process("fetch", "--list", "--json", check=0).stdout)["networks"]
-    assert {row["name"]: row["fetched"] for row in listed} == {
-        **dict.fromkeys(("sface", "auraface", "w600k-mbf", "w600k-r50"), False),
-        "drawn": True,
+    assert {row["name"]: row["folder"] for row in listed} == {
+        **dict.fromkeys(("sface", "auraface", "w600k-mbf", "w600k-r50")),
+        "drawn": str(tmp_path / "networks" / "drawn"),
     }
     sface = listed[0]
     assert sface["bytes"] == 38_696_353
@@ -58,15 +60,20 @@ def test_failures_are_one_line(remote, tmp_path):
 def test_a_fetched_network_is_measured_and_verifies(remote, tmp_path):
     remote.files["d"] = network_table(tmp_path / "networks", f"{remote.url}/d")
     in_process("fetch", "drawn", check=0)
-    people = [tmp_path / "photos" / f"Person_{number}" for number in range(12)]
-    photos = [noise_photos(folder, 3, (64, 64)) for folder in people]
-    pair = ("verify", photos[0][0], photos[0][1], "--bundle")
+    for person in range(12):
+        (tmp_path / "photos" / f"P{person}").mkdir(parents=True)
+        for photo in range(3):
+            noise = np.random.default_rng(9 * person + photo).integers(-9, 10, (64, 64, 3))
+            image = (smooth(64, 64, person) + noise).clip(0, 255).astype(np.uint8)
+            Image.fromarray(image).save(tmp_path / "photos" / f"P{person}" / f"{photo}.png")
+    one, other = (tmp_path / "photos" / "P0" / f"{photo}.png" for photo in (0, 1))
+    pair = ("verify", one, other, "--bundle")
     unknown = json.loads(in_process(*pair, "drawn", "--json", check=3).stdout)
-    assert unknown["same"] is None
+    assert (unknown["same"], unknown["operating_point"]["errors"]["fmr"]) == (None, None)
     in_process("calibrate", "drawn", tmp_path / "photos", "--out", tmp_path / "mine", check=0)
     known = in_process(*pair, tmp_path / "mine", "--json")
     assert known.returncode in (0, 1)
-    assert json.loads(known.stdout)["operating_point"]["fmr"] is not None
+    assert json.loads(known.stdout)["operating_point"]["errors"]["fmr"] is not None
     info = in_process("info", "drawn", check=0).stdout
     assert "MIT" in info
     both = in_process("evaluate", "default", "drawn", "none", check=REFUSED)

@@ -157,9 +157,8 @@ with Gallery(old) as before, Gallery(new, Verifier.load(model, threads=1), write
 
 def test_after_a_kill_it_goes_on(tmp_path, old, verifiers, photos):
     for number in range(200):  # enough to be in the middle
-        save(tmp_path / "many" / f"{number}.png", 100 + number, 0)
-    for number in range(200):
-        old.add(f"Q{number}", [tmp_path / "many" / f"{number}.png"], any_quality=True)
+        save(tmp_path / "many" / f"Q{number}" / "0.png", 100 + number, 0)
+    old.add_folder(tmp_path / "many", any_quality=True)
     place, model = tmp_path / "new", verifiers[1].model.files.path
     words = [tmp_path / "old", place, model, tmp_path / "many"]
     process = subprocess.Popen([sys.executable, "-c", KILLED, *map(str, words)])

@@ -10,7 +10,7 @@ from facepairs.bundles.model import open_model
 from facepairs.errors import BadConfig
 from facepairs.support import devices
 from facepairs.support.console import showing
-from facepairs.support.devices import Session, available_devices, chosen_device, float_form
+from facepairs.support.devices import Session, available_devices, chosen_device
 
 FACE = {"face": np.full((1, 3, SIZE, SIZE), 0.5, np.float32)}
 
@@ -92,17 +92,10 @@ def test_info_tells_where_networks_run():
     assert "network on cpu, face detector on cpu" in in_process("info", "default", check=0).stdout
 
 
-def test_the_float_form_of_the_included_network_returns_nearly_the_same():
-    model = open_model(None)
-    network, side = model.network.content, model.framing.crop_px
-    noise = np.random.default_rng(0).integers(0, 256, (4, side, side, 3), np.uint8)
-    plain = float_form(network)
-    assert b"DequantizeLinear" in network
-    assert b"QuantizeLinear" not in plain
-    rows = []
-    for content in (network, plain):
-        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-        (found,) = session.run(None, {session.get_inputs()[0].name: noise})
-        rows.append(found)
-    assert (rows[0] * rows[1]).sum(axis=1) == pytest.approx(1, abs=0.02)
-    assert not np.array_equal(*rows)
+def test_a_device_without_eight_bits_leaves_the_included_network_to_the_cpu(cuda):
+    lines = []
+    with showing(lines.append):
+        session = Session(open_model(None).network.content, onnxruntime.SessionOptions())
+    assert session.device == "cpu"
+    assert len(lines) == 1
+    assert "8 bits" in lines[0]
