@@ -134,12 +134,18 @@ def test_python_runs(tmp_path, monkeypatch):
 
 def test_the_toml_of_an_embedder_is_valid(tmp_path):
     from facepairs.bundles.embedder import EmbedderToml
+    from facepairs.bundles.networks import RemoteNetwork
     from facepairs.support.validation import validate
 
     snippets = list(blocks("toml"))
     assert len(snippets) >= 2
     for page, text in snippets:
-        assert validate(tomllib.loads(text), EmbedderToml, page).size_px == 112
+        table = tomllib.loads(text)
+        if "file" in table:
+            assert validate(table, EmbedderToml, page).size_px == 112
+        else:  # a table of networks
+            (network,) = (validate(one, RemoteNetwork, page) for one in table.values())
+            assert network.embedder.size_px == 112
 
 
 def test_the_layers_of_the_design_are_the_import_contracts():

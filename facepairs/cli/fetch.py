@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLE = """\b
 Examples:
   facepairs fetch --list
-  facepairs fetch sface && facepairs verify a.jpg b.jpg --bundle sface
+  facepairs fetch sface
   facepairs fetch w600k-r50 --file Downloads/buffalo_l.zip --accept-licence
 """
 

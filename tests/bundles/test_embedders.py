@@ -3,7 +3,6 @@
 import json
 import pickle
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,24 +275,6 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     (mine / "measured.json").write_text(json.dumps(broken))
     refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "measured.json: errors: " in refused.stderr
-
-
-@pytest.mark.parametrize("name", ["sface", "auraface", "w600k-mbf", "w600k-r50"])
-def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
-    ready = Path(__file__).parents[2] / "docs" / "how-to" / "embedders" / f"{name}.toml"
-    model = Embedder.open(ready)
-    toml = model.toml
-    assert (model.name, toml.size_px, toml.align) == (name, 112, "arcface-112")
-    assert toml.sha256
-    assert toml.licence
-    assert toml.training_data
-    with pytest.raises(BadBundle):
-        model.read_network()
-    text = ready.read_text(encoding="utf-8").replace(toml.sha256, "0" * 64)
-    (tmp_path / "x.toml").write_text(text)
-    (tmp_path / toml.file).write_bytes(b"another network")
-    with pytest.raises(BadBundle):
-        Verifier.load(tmp_path / "x.toml")
 
 
 def test_evaluate_measures_an_external_embedder(tmp_path, faces):

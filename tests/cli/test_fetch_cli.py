@@ -69,7 +69,7 @@ def test_a_fetched_network_is_measured_and_verifies(remote, tmp_path):
     one, other = (tmp_path / "photos" / "P0" / f"{photo}.png" for photo in (0, 1))
     pair = ("verify", one, other, "--bundle")
     unknown = json.loads(in_process(*pair, "drawn", "--json", check=3).stdout)
-    assert (unknown["same"], unknown["operating_point"]["errors"]["fmr"]) == (None, None)
+    assert (unknown["same"], unknown["operating_point"].get("errors")) == (None, None)
     in_process("calibrate", "drawn", tmp_path / "photos", "--out", tmp_path / "mine", check=0)
     known = in_process(*pair, tmp_path / "mine", "--json")
     assert known.returncode in (0, 1)
