@@ -13,6 +13,7 @@ from tiny.embedders import embedder
 
 from facepairs.data.published_pairs import read_published
 from facepairs.errors import BadData
+from facepairs.support.console import showing
 
 PEOPLE = [f"Per_Son{chr(97 + number)}" for number in range(20)]
 SAME = [(person, 0, person, 1) for person in range(20)]  # person, photo, person, photo
@@ -128,14 +129,18 @@ def test_pairs_people_and_folds_are_those_of_the_list(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", READ_HERE)
-def test_missing_photos_are_named_or_left_out(tmp_path, name):
+def test_pairs_of_missing_photos_are_left_out(tmp_path, name):
     path = LAYOUTS[name](tmp_path / "lists", tmp_path / "photos")
     gone = sorted((tmp_path / "photos").rglob("*.jpg"))[0]
     gone.unlink()
-    with pytest.raises(BadData, match=gone.name):
-        read_published(path, tmp_path / "photos")
-    _, pairs, missing = read_published(path, tmp_path / "photos", skip_missing=True)
+    lines = []
+    with showing(lines.append):
+        index, pairs, missing = read_published(path, tmp_path / "photos")
     assert missing == 40 - len(pairs) == 2
+    assert len(index) == 39
+    assert gone.name in lines[0]
+    with pytest.raises(BadData, match="no photo"):
+        read_published(path, tmp_path)
 
 
 @pytest.mark.parametrize("name", READ_HERE)
