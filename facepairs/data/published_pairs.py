@@ -47,7 +47,7 @@ def read_published(path: Path, data: Path) -> tuple[FaceIndex, PairList, int]:
         data: The folder of the photos.
 
     Returns:
-        The photos by person, the pairs, and the number of those left out because photos are missing.
+        The photos by person, the pairs, and the number of pairs left out for missing photos.
 
     Raises:
         BadData: The list cannot be read, or no pair is left.
