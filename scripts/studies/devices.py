@@ -1,10 +1,11 @@
-"""How far scores on another device are from the CPU's: all pairs of View 1's test people.
+"""How far scores on another device are from the CPU's: pairs of View 1's test people.
 
     python scripts/studies/devices.py DATA --lists LISTS --device openvino
 
 Face detector and included network run on the CPU and on the device, each in a process of its own,
-with the cache of photos off. The rows are those of the study of number formats: first the CPU, then
-the device on faces that it found itself, then the device on the CPU's crops.
+with the cache of photos off. The rows: the CPU; the device, on faces that it found itself; then the
+network in float32, which every device takes, on the CPU and on the device, on the crops of the
+first row. Needs facepairs[train] for the network in float32.
 """
 
 import argparse
@@ -12,10 +13,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.model import open_model
 from facepairs.choices import DEVICE
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
@@ -28,16 +32,30 @@ from facepairs.verification.verifier import Verifier
 FARS = (0.01, 0.001, 0.0001)
 
 
-def embed_all(paths: list[Path], crops_from: Path | None, out: Path) -> None:
-    """Write crops, embeddings and the device of both networks; rows of NaN show no face."""
-    verifier = Verifier.load()
-    if crops_from is None:
+def embed_all(paths: list[Path], crops_from: Path | None, network: Path | None, out: Path) -> None:
+    """Write crops, their embeddings, and where both networks ran."""
+    model = open_model(None)
+    if network:
+        content = network.read_bytes()
+        model = replace(model, network=replace(model.network, content=content))
+    verifier = Verifier(model)
+    if crops_from:
+        crops, detector = np.load(crops_from)["crops"], ""
+    else:
         samples = [verifier.detect(path, every=False)[0] for path in paths]
         crops = np.stack([sample.crop for sample in samples])
-    else:
-        crops = np.load(crops_from)["crops"]
-    where = f"{verifier.scorer.device}, detector {detector_device() if not crops_from else '-'}"
+        detector = f", detector on {detector_device()}"
+    kind = "float32" if network else "8 bits"
+    where = f"{kind} on {verifier.scorer.device}{detector}"
     np.savez(out, crops=crops, rows=verifier.scorer.embed(crops), where=where)
+
+
+def float32_network() -> bytes:
+    from facepairs.models.export.convert import export_onnx
+    from facepairs.training.keras_models import read_keras
+
+    network: bytes = export_onnx(read_keras(Bundle.open(None)), "embedding")[0]
+    return network
 
 
 def main() -> None:
@@ -45,15 +63,16 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--lists", type=Path, required=True)
     parser.add_argument("--device", default="openvino")
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--crops-from", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--people", type=int, help="Only so many of the people.")
+    for name in ("--out", "--crops-from", "--network"):
+        parser.add_argument(name, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     index = FaceIndex.scan(options.data)
     (people,) = read_people(options.lists / "peopleDevTest.txt", index)
-    images = np.flatnonzero(np.isin(index.person_of, people))
+    images = np.flatnonzero(np.isin(index.person_of, people[: options.people]))
     if options.out:
         paths = [index.path(image) for image in images.tolist()]
-        embed_all(paths, options.crops_from, options.out)
+        embed_all(paths, options.crops_from, options.network, options.out)
         return
     person = np.unique(index.person_of[images], return_inverse=True)[1]
     upper = np.triu_indices(len(person), 1)
@@ -63,11 +82,15 @@ def main() -> None:
     decided = Verifier.load().operating_point().threshold
     table, first = [], None
     with tempfile.TemporaryDirectory() as folder:
-        runs = (("cpu", False), (options.device, False), (options.device, True))
-        for number, (device, same_crops) in enumerate(runs):
+        network = Path(folder, "float32.onnx")
+        network.write_bytes(float32_network())
+        devices = ("cpu", options.device)
+        runs = [(device, False) for device in devices] + [(device, True) for device in devices]
+        for number, (device, in_float) in enumerate(runs):
             out = Path(folder, f"{number}.npz")
             words = [*sys.argv, "--out", out]
-            words += ["--crops-from", Path(folder, "0.npz")] if same_crops else []
+            if in_float:
+                words += ["--crops-from", Path(folder, "0.npz"), "--network", network]
             environment = {**os.environ, DEVICE: device}
             subprocess.run([sys.executable, *map(str, words)], env=environment, check=True)
             found = np.load(out)
