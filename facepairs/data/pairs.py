@@ -173,7 +173,7 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
                 yield reader.line_num, row
     except OSError as error:
         raise BadData(
-            f"{path}: {error.strerror}; give a CSV file with {','.join(needed)}"
+            f"{path}: {error.strerror}; give a CSV file with {','.join(needed) or 'a header'}"
         ) from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadData(f"{path}: not a UTF-8 CSV file ({error})") from None

@@ -42,10 +42,10 @@ NO_FACTORS = {*KEYS, *COLUMNS, ALIKE, AGAIN, ERROR, "probability", "same"}
 BATCH = 32  # photos whose sharpness is measured at a time
 
 OF_FACES = {
-    "smaller face, pixels": np.minimum,
-    "less sharp face": np.minimum,
-    "more turned face, yaw": np.maximum,
-    "more rotated face, degrees": np.maximum,
+    "face size, pixels": np.minimum,
+    "sharpness": np.minimum,
+    "yaw": np.maximum,
+    "roll, degrees": np.maximum,
 }
 
 Key = str | frozenset[str]

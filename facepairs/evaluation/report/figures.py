@@ -281,7 +281,7 @@ def _between_groups(one: Measurement, place: int) -> Figure:
     axes.imshow(matrix, cmap="Blues", norm=norm)
     for (y, x), text in texts.items():
         dark = np.isfinite(matrix[y, x]) and norm(matrix[y, x]) > 0.6
-        axes.text(x, y, text, ha="center", va="center", color=PAPER if dark else INK, fontsize=7.5)
+        axes.text(x, y, text, ha="center", va="center", color=PAPER if dark else INK, fontsize=8.5)
     labels = [shorten_name(name) for name in names]
     axes.set_xticks(range(len(names)), labels, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), labels)

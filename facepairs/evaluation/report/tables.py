@@ -38,6 +38,14 @@ SOURCES = {
     ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
 }
 STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
+PROBLEMS = {
+    "no_face": "without a face",
+    "small_face": "too small a face",
+    "not_image": "not an image",
+    "zero_byte": "empty",
+    "too_large": "too large",
+    "no_permission": "not permitted",
+}
 SET_BY = {"strangers": "these strangers", "gallery": "gallery identify"}
 VERIFIERS_NOTE = (
     "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both as verify "
@@ -185,7 +193,7 @@ def acquisition_cell(acquisition: Acquisition | None) -> Cell | None:
     if acquisition is None:
         return None
     fta = acquisition.fta
-    kinds = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in acquisition.reasons.items())
+    kinds = (f"{count:,} {PROBLEMS.get(kind, kind)}" for kind, count in acquisition.reasons.items())
     photos = f"{fta.count or 0:,} of {counted(fta.of or 0, 'photo')}"
     return Cell(
         ": ".join(filter(None, [f"{cell(fta).text}; {photos}", ", ".join(kinds)])), fta.value
