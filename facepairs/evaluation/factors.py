@@ -11,11 +11,12 @@ References:
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -41,11 +42,11 @@ KEYS = ("photo", "left", "right")
 NO_FACTORS = {*KEYS, *COLUMNS, ALIKE, AGAIN, ERROR, "probability", "same"}
 BATCH = 32  # photos whose sharpness is measured at a time
 
-OF_FACES = {
-    "face size, pixels": np.minimum,
-    "sharpness": np.minimum,
-    "yaw": np.maximum,
-    "roll, degrees": np.maximum,
+OF_FACES: dict[str, Literal["lowest", "highest"]] = {
+    "face size, pixels": "lowest",
+    "sharpness": "lowest",
+    "yaw": "highest",
+    "roll, degrees": "highest",
 }
 
 Key = str | frozenset[str]
@@ -57,14 +58,12 @@ class Discarded(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         share: Share of the genuine pairs that are left out.
-        at_least: The smallest number that is kept; None where the largest are the worst.
-        at_most: The largest number that is kept; None where the smallest are the worst.
+        bound: The worst number that is kept.
         errors: Of the pairs that are kept.
     """
 
     share: float
-    at_least: float | None = None
-    at_most: float | None = None
+    bound: float
     errors: Errors
 
 
@@ -73,12 +72,14 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: Its name.
+        worst: Which of two photos' numbers counts; None for words and for numbers of pairs.
         levels: Errors by level; the last one is that of pairs without a value, if there are any.
         discarded: Errors without the pairs of the worst photos, by rising share; empty for words,
             and for numbers of pairs.
     """
 
     name: str
+    worst: Literal["lowest", "highest"] | None
     levels: dict[str, Errors]
     discarded: list[Discarded]
 
@@ -90,13 +91,13 @@ class Column:
     Attributes:
         name: The name of the factor.
         values: Numbers, or words, by photo or by pair.
-        worse: Returns the worse of two photos' numbers: `np.minimum` or `np.maximum`.
+        worst: Which of two photos' numbers counts.
         path: The file.
     """
 
     name: str
     values: Mapping[Key, float] | Mapping[Key, str]
-    worse: Callable[[Floats, Floats], Floats] = np.minimum
+    worst: Literal["lowest", "highest"] = "lowest"
     path: Path | None = None
 
     def measure(self, pairs: ScoredPairs, accepted: Bools, sample: PeopleOfPairs) -> Factor:
@@ -114,12 +115,12 @@ class Column:
         sides: list[list[Key]] = [[*map(normalize_name, side)] for side in pairs.sides]
         if isinstance(first, frozenset):
             sides = [[frozenset(pair) for pair in zip(*sides, strict=True)]]
-        discards: list[tuple[Discarded, Bools]] = []
+        discards: list[tuple[float, float, Bools]] = []
         if isinstance(value, str):
             levels = self._words(sides)
         else:
             known = [np.array([self.values.get(key, np.nan) for key in side]) for side in sides]
-            number = reduce(self.worse, known)
+            number = reduce(np.minimum if self.worst == "lowest" else np.maximum, known)
             levels = _quantiles(number, pairs.genuine)
             if len(sides) == 2:
                 discards = self._discards(number, pairs.genuine)
@@ -130,17 +131,19 @@ class Column:
                 f"photos as the pairs do, such as {pairs.left[0]}",
                 "factors",
             )
-        levels[NOT_GIVEN] = ~np.any([*levels.values()], axis=0)
+        unknown = ~np.any([*levels.values()], axis=0)
+        levels[NOT_GIVEN] = unknown | levels.get(NOT_GIVEN, unknown)
         levels = {name: members for name, members in levels.items() if members.any()}
-        kept = [members for _, members in discards]
-        within = [(members, accepted) for members in (*levels.values(), *kept)]
+        parts = [*levels.values(), *(kept for _, _, kept in discards)]
+        within = [(members, accepted) for members in parts]
         errors = errors_of(within, pairs.genuine, sample)
         return Factor(
             name=self.name,
+            worst=self.worst if discards else None,
             levels=dict(zip(levels, errors, strict=False)),
             discarded=[
-                msgspec.structs.replace(row, errors=found)
-                for (row, _), found in zip(discards, errors[len(levels) :], strict=True)
+                Discarded(share=share, bound=bound, errors=found)
+                for (share, bound, _), found in zip(discards, errors[len(levels) :], strict=True)
             ],
         )
 
@@ -158,17 +161,16 @@ class Column:
         both = pairs_of_labels(*labels)
         return {one if one == other else f"{one}, {other}": both[one, other] for one, other in both}
 
-    def _discards(self, value: Floats, genuine: Bools) -> list[tuple[Discarded, Bools]]:
-        """Return the pairs that are kept at each share discarded; equal numbers stay together."""
-        is_low_worse = self.worse is np.minimum
-        known = value[genuine & ~np.isnan(value)]
-        found: dict[float, tuple[Discarded, Bools]] = {}
+    def _discards(self, value: Floats, genuine: Bools) -> list[tuple[float, float, Bools]]:
+        """Return share left out, bound and pairs that are kept; equal numbers stay together."""
+        sign = 1 if self.worst == "lowest" else -1
+        value = sign * value
+        known, found = value[genuine & ~np.isnan(value)], {}
         for share in DISCARDED if len(known) else ():
-            among = known if share else value[~np.isnan(value)]
-            cut = float(np.quantile(among, share if is_low_worse else 1 - share))
-            kept, ends = (value >= cut, "at_least") if is_low_worse else (value <= cut, "at_most")
+            cut = float(np.quantile(known, share) if share else np.nanmin(value))
+            kept = value >= cut
             left_out = 1 - float((kept & genuine).sum()) / len(known)
-            found.setdefault(cut, (Discarded(share=left_out, errors=Errors(), **{ends: cut}), kept))
+            found.setdefault(cut, (left_out, sign * cut, kept))
         return [*found.values()]
 
 
@@ -294,8 +296,8 @@ def face_columns(faces: Mapping[str, FaceNumbers]) -> list[Column]:
     """Return the factors of faces that `measure_faces` measured."""
     names: list[Key] = [normalize_name(name) for name in faces]
     return [
-        Column(name, dict(zip(names, numbers, strict=True)), worse)
-        for (name, worse), numbers in zip(
+        Column(name, dict(zip(names, numbers, strict=True)), worst)
+        for (name, worst), numbers in zip(
             OF_FACES.items(), zip(*faces.values(), strict=True), strict=False
         )
     ]

@@ -173,7 +173,7 @@ def _note_factor(note: Note, photos: Photos, pairs: ScoredPairs, names: list[str
     accepted = pairs.score >= _cut()
     sample = PeopleOfPairs(pairs.people, len(pairs))
     values = dict(zip(names, photos.noise.tolist(), strict=True))
-    found = Column("noise", values, np.maximum).measure(pairs, accepted, sample)
+    found = Column("noise", values, "highest").measure(pairs, accepted, sample)
     noise = np.maximum(*([values[name] for name in side] for side in pairs.sides))
     level = next(name for name in found.levels if name.endswith("or more"))
     low = float(level.partition(" ")[0])
@@ -183,10 +183,10 @@ def _note_factor(note: Note, photos: Photos, pairs: ScoredPairs, names: list[str
     parts += [
         (
             f"{share:.0%} discarded",
-            noise <= row.at_most,
+            noise <= row.bound,
             row.errors,
             0,
-            np.nextafter(row.at_most, 9),
+            np.nextafter(row.bound, 9),
         )
         for share, row in zip((0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5), found.discarded, strict=False)
         if share in (0.1, 0.3)

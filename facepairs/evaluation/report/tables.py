@@ -9,7 +9,6 @@ from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.evaluation.acquisition import Acquisition
 from facepairs.evaluation.decisions import ThresholdFrom
 from facepairs.evaluation.error_rates import is_small, pair_counts
-from facepairs.evaluation.factors import Discarded
 from facepairs.evaluation.group_errors import GroupRatio
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
@@ -38,14 +37,6 @@ SOURCES = {
     ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
 }
 STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
-PROBLEMS = {
-    "no_face": "without a face",
-    "small_face": "too small a face",
-    "not_image": "not an image",
-    "zero_byte": "empty",
-    "too_large": "too large",
-    "no_permission": "not permitted",
-}
 SET_BY = {"strangers": "these strangers", "gallery": "gallery identify"}
 VERIFIERS_NOTE = (
     "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both as verify "
@@ -84,7 +75,7 @@ def evaluation_tables(
         own = [
             _groups_table(one.summary),
             *_differences_of_groups(one.summary),
-            *_factor_tables(one.summary),
+            _factors_table(one.summary),
             *_identification_tables(one.summary),
         ]
         if comparison is None or not brief:
@@ -193,7 +184,7 @@ def acquisition_cell(acquisition: Acquisition | None) -> Cell | None:
     if acquisition is None:
         return None
     fta = acquisition.fta
-    kinds = (f"{count:,} {PROBLEMS.get(kind, kind)}" for kind, count in acquisition.reasons.items())
+    kinds = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in acquisition.reasons.items())
     photos = f"{fta.count or 0:,} of {counted(fta.of or 0, 'photo')}"
     return Cell(
         ": ".join(filter(None, [f"{cell(fta).text}; {photos}", ", ".join(kinds)])), fta.value
@@ -335,35 +326,21 @@ def _differences_of_groups(summary: Summary) -> list[Table]:
     ]
 
 
-def _factor_tables(summary: Summary) -> list[Table]:
+def _factors_table(summary: Summary) -> Table:
     """Return the errors by the levels of factors, and without the pairs of the worst photos."""
-    levels = [
-        {"factor": factor.name, "level": level} | _errors_of_part(errors)
-        for factor in summary.factors
-        for level, errors in factor.levels.items()
-    ]
-    discarded = [
-        {
-            "factor": factor.name,
-            "genuine pairs left out": percent(row.share),
-            "kept": _kept(row),
-        }
-        | _errors_of_part(row.errors)
-        for factor in summary.factors
-        for row in factor.discarded
-    ]
-    point = f"Threshold: {summary.default_point.label}. 95 % intervals."
-    note = f"{point} Levels of a number have equally many genuine pairs; the worse photo counts."
-    kept = f"{point} Without the pairs of the worst photos."
-    return [
-        table_of("factors", "Errors by factor", levels, note),
-        table_of("discarded", "Errors without the worst photos", discarded, kept),
-    ]
-
-
-def _kept(row: Discarded) -> str:
-    """Return in words which numbers are kept."""
-    return f"{row.at_least:.4g} or more" if row.at_most is None else f"{row.at_most:.4g} or less"
+    rows: list[dict[str, object]] = []
+    for factor in summary.factors:
+        parts = [*factor.levels.items()]
+        for row in factor.discarded[1:]:
+            kept = f"{row.bound:.4g} or {'more' if factor.worst == 'lowest' else 'less'}"
+            parts.append((f"{kept} (worst {row.share:.0%} left out)", row.errors))
+        rows += [{"factor": factor.name, "level": k} | _errors_of_part(it) for k, it in parts]
+    note = (
+        f"Threshold: {summary.default_point.label}. 95 % intervals. Levels of a number have equally "
+        "many genuine pairs; of two photos, the worse number counts. Then without the pairs of the "
+        "worst photos."
+    )
+    return table_of("factors", "Errors by factor", rows, note)
 
 
 def _errors_of_part(errors: Errors) -> dict[str, object]:
