@@ -336,9 +336,8 @@ def _factors_table(summary: Summary) -> Table:
             parts.append((f"{kept} (worst {row.share:.0%} left out)", row.errors))
         rows += [{"factor": factor.name, "level": k} | _errors_of_part(it) for k, it in parts]
     note = (
-        f"Threshold: {summary.default_point.label}. 95 % intervals. Levels of a number have equally "
-        "many genuine pairs; of two photos, the worse number counts. Then without the pairs of the "
-        "worst photos."
+        f"Threshold: {summary.default_point.label}, 95 % intervals. Levels of a number have as "
+        "many genuine pairs each; of two photos, the worse counts. Then without the worst photos."
     )
     return table_of("factors", "Errors by factor", rows, note)
 
