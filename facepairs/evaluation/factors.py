@@ -128,7 +128,7 @@ class Column:
             shown = " and ".join(sorted(first)) if isinstance(first, frozenset) else first
             raise BadData(
                 f"{self.path}: {self.name} is known of no pair; it is given for {shown}, but name "
-                f"photos as the pairs do, such as {pairs.left[0]}",
+                f"photos as the pairs do, such as {pairs.left[0] or 'Person_Name/photo.jpg'}",
                 "factors",
             )
         unknown = ~np.any([*levels.values()], axis=0)
@@ -165,7 +165,8 @@ class Column:
         """Return share left out, bound and pairs that are kept; equal numbers stay together."""
         sign = 1 if self.worst == "lowest" else -1
         value = sign * value
-        known, found = value[genuine & ~np.isnan(value)], {}
+        known = value[genuine & ~np.isnan(value)]
+        found: dict[float, tuple[float, float, Bools]] = {}
         for share in DISCARDED if len(known) else ():
             cut = float(np.quantile(known, share) if share else np.nanmin(value))
             kept = value >= cut
