@@ -10,9 +10,11 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.fitting import rate_rows, threshold_grid
+from facepairs.evaluation.grouping import MOST_FACES
 from facepairs.evaluation.metrics.curves import threshold_at_fmr
 from facepairs.evaluation.metrics.intervals import (
     accepted_at,
+    effective_number,
     falling_intervals,
     search_variance,
     squares_at,
@@ -148,7 +150,7 @@ class AllPairs:
 
     def _count_by_person(
         self, number: Ints, grid: Floats, kind: int, rates: Floats
-    ) -> tuple[Floats, Floats, Floats, int]:
+    ) -> tuple[Floats, Floats, Floats, float]:
         """Count pairs of strangers by person.
 
         Args:
@@ -160,11 +162,12 @@ class AllPairs:
         Returns:
             float64[people, thresholds], pairs accepted; float64[people], all pairs; float64
             [thresholds], the sum over two people of the square of their accepted pairs, where these
-            are few (elsewhere 0, which widens intervals); how many two people have pairs.
+            are few (elsewhere 0, which widens intervals); the effective number of two people with
+            pairs, because two with many photos err together.
         """
         people, width = int(number.max()) + 1, len(grid) + 1
         counts = np.zeros(people * width, np.int64)
-        there = np.zeros((people, people), np.bool_)
+        of_two = np.zeros(people * people, np.int64)
         first_rare = int(np.searchsorted(-rates, -RARE))
         keys, places = [], []
         progress = console.progress("comparing all pairs")
@@ -174,10 +177,10 @@ class AllPairs:
             one, other = number[start + rows], number[start + columns]
             for side in (one, other):
                 counts += np.bincount(side * width + place, minlength=len(counts))
-            there[np.minimum(one, other), np.maximum(one, other)] = True
+            key = np.minimum(one, other) * people + np.maximum(one, other)
+            of_two += np.bincount(key, minlength=len(of_two))
             rare = place > first_rare
-            lowest, highest = np.minimum(one, other)[rare], np.maximum(one, other)[rare]
-            keys.append(lowest * people + highest)
+            keys.append(key[rare])
             places.append(place[rare])
             progress(start + len(score), len(self.person))
         shared = np.zeros(len(grid))
@@ -185,7 +188,8 @@ class AllPairs:
         if len(cell):
             shared[first_rare:] = squares_at(cell, np.concatenate(places), len(grid))[first_rare:]
         table = counts.reshape(people, width)
-        return _from_counts(table), table.sum(axis=1).astype(np.float64), shared, int(there.sum())
+        trials = effective_number(np.minimum(of_two, MOST_FACES**2).astype(np.float64))
+        return _from_counts(table), table.sum(axis=1).astype(np.float64), shared, trials
 
 
 def _places(score: Floats, grid: Floats) -> Ints:

@@ -72,6 +72,19 @@ def test_with_hard_photos_every_pair_shows_one_of_them(pairs):
     assert table.at(0.5).fmr.value == pytest.approx(passed, abs=1e-6)
 
 
+def test_two_people_with_many_photos_make_fewer_independent_pairs():
+    photos = np.array([50, 40, *[2] * 20])
+    person = np.repeat(np.arange(len(photos)), photos)
+    rows = np.eye(len(photos))[person].astype(np.float32)  # no stranger is alike
+    cluster = np.ones(len(person), np.int64)
+    pairs = AllPairs(rows, person, cluster, np.ones((0, len(person)), np.int64))
+    sizes = [float(min(a * b, 1600)) for a, b in combinations(photos, 2)]
+    trials = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+    rate = pairs.errors([0.5], "here").at(0.5).fmr
+    assert (rate.value, rate.interval[0]) == (0, 0)
+    assert rate.interval[1] == pytest.approx(1 - 0.025 ** (1 / trials), abs=1e-7)
+
+
 def test_other_clusters_among_halves_of_the_people_widen_the_interval_of_look_alikes_alone(pairs):
     other = np.stack([pairs.person // number % CLUSTERS + 1 for number in (1, 2, 5, 10)])
     same, wide = (

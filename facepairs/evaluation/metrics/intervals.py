@@ -355,7 +355,7 @@ def falling_intervals(
     all_pairs: Floats,
     of: float,
     shared: Floats,
-    trials: int,
+    trials: float,
     searched: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Return both ends of the intervals of rates at T rising thresholds; they do not rise.
@@ -366,7 +366,8 @@ def falling_intervals(
         all_pairs: float64[people], pairs of each person, likewise.
         of: Number of pairs.
         shared: float64[T], as for `spread_over_people`.
-        trials: Number of independent trials.
+        trials: Number of independent trials; a fraction where they differ in size, see
+            `effective_number`.
         searched: float64[T], see `search_variance`.
     """
     sums = (events - rates * all_pairs[:, None]) / of
