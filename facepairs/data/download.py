@@ -86,11 +86,14 @@ def _download(url: str, part: Path, most_bytes: int) -> None:
         with urllib.request.build_opener().open(request, timeout=TIMEOUT_S) as response:
             done, total = _receive(response, part, done, most_bytes)
     except urllib.error.HTTPError as error:
-        if error.code == PAST_THE_END:
-            if error.headers["Content-Range"] == f"bytes */{done}":
-                return  # it was complete
-            part.unlink(missing_ok=True)
-        raise BadTransfer(f"{url}: the server answers {error.code} {error.reason}") from None
+        if error.code == PAST_THE_END and done:
+            if error.headers["Content-Range"] != f"bytes */{done}":
+                part.unlink()  # it was the beginning of another file
+                _download(url, part, most_bytes)
+            return  # it was complete
+        raise BadTransfer(
+            f"{url}: the server answers {error.code} {error.reason}; check the address"
+        ) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)  # of the network's errors
         reason = getattr(reason, "strerror", None) or reason
