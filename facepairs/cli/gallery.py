@@ -351,16 +351,16 @@ def _comparison_rows(compared: "ModelsCompared") -> list[tuple[str, str]]:
     """Tell how many genuine pairs both models miss, on the same pairs."""
     people = counted(compared.people, "person", "people")
     of = f"{compared.genuine_pairs:,} genuine pairs of {people}"
-    low, high = compared.difference.interval
     both = zip(("old", "new"), compared.fnmr, compared.intervals, strict=True)
     missed = (
         f"{name} {percent(rate)} ({percent(a)} to {percent(b)})" for name, rate, (a, b) in both
     )
-    gap = f"{percent(compared.difference.difference)} fewer ({percent(low)} to {percent(high)})"
+    less, (low, high) = compared.difference.difference, compared.difference.interval
+    gap = f"{-100 * less:+.3g} % ({-100 * high:+.3g} to {-100 * low:+.3g})"
     if low <= 0 <= high:
         gap += ", which may be chance"
     return [
         ("errors", f"of {of}, missed where {percent(compared.fmr)} of strangers pass:"),
         ("", ", ".join(missed)),
-        ("new model", gap),
+        ("difference", gap),
     ]
