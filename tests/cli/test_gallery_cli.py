@@ -195,3 +195,23 @@ def test_a_person_is_renamed_and_may_join_another(few_faces, tmp_path):
     in_process("gallery", "rename", known, "Bo", "Anna", check=2)
     in_process("gallery", "rename", known, "Anna", " ", check=2)
     assert b"Bo" not in known.read_bytes()
+
+
+def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
+    other = tiny_bundle(tmp_path / "other").folder
+    copy = shutil.copytree(drawn / "all", tmp_path / "photos")
+    shutil.rmtree(copy / names(drawn)[1])
+    words = ("migrate", place, tmp_path / "new", "--bundle", other, "--photos", copy)
+    done = gallery(*words, "--json", check=1)
+    found = json.loads(done.stdout)
+    assert found["lost"] == [names(drawn)[1]]
+    assert found["without_photo"] == {names(drawn)[1]: 3}
+    assert (found["enrolled"], found["people"]) == (3 * (PEOPLE - 1), PEOPLE - 1)
+    errors = found["errors"]
+    assert errors["genuine_pairs"] == 3 * (PEOPLE - 1)
+    assert errors["fmr"] == 0.1
+    shown = gallery(*words, check=1).stdout
+    assert "old " in shown
+    assert (
+        "migrate" in gallery("identify", tmp_path / "new", next(copy.glob("*/*")), check=2).stderr
+    )
