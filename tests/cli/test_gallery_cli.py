@@ -198,7 +198,7 @@ def test_a_person_is_renamed_and_may_join_another(few_faces, tmp_path):
 
 
 def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
-    other = tiny_bundle(tmp_path / "other").folder
+    other = tiny_bundle(tmp_path / "other", "embedding").folder
     copy = shutil.copytree(drawn / "all", tmp_path / "photos")
     shutil.rmtree(copy / names(drawn)[1])
     words = ("migrate", place, tmp_path / "new", "--bundle", other, "--photos", copy)
