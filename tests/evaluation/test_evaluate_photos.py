@@ -11,6 +11,7 @@ from tiny.bundles import tiny_bundle
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
+from facepairs.verification.verifier import Verifier
 
 ALIGNED = {"alignment": "landmarks-5"}
 
@@ -116,3 +117,34 @@ def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
     )
     assert first["Photos"] == "faces aligned by five landmarks"
     assert second["Photos"] == "taken as they are"
+
+
+def test_faces_are_factors_without_a_file(
+    bundles: list[Bundle], scenes: Path, pairs: Path, tmp_path: Path
+) -> None:
+    out, (aligned, whole) = tmp_path / "scores.csv", (bundle.folder for bundle in bundles)
+    result = evaluate(aligned, scenes, pairs=pairs, factors="faces", scores_out=out)
+    factors, scored = result.summary.factors, result.measurements[0].pairs
+    assert [factor.name for factor in factors] == [
+        "face size, pixels",
+        "sharpness",
+        "yaw",
+        "roll, degrees",
+    ]
+    names = sorted({*scored.left, *scored.right})
+    samples = Verifier.load(aligned).read([scenes / name for name in names])
+    faces = {name: sample.face for name, sample in zip(names, samples, strict=True)}
+    both = [[faces[name] for name in pair] for pair in zip(*scored.sides, strict=True)]
+    smaller = [min(round(face.side_px, 2) for face in two if face) for two in both]
+    turned = [max(round(abs(face.yaw), 4) for face in two if face) for two in both]
+    for row in factors[0].discarded:
+        kept = np.array([value >= row.bound for value in smaller])
+        assert row.errors.fnmr is not None
+        assert row.errors.fnmr.of == int((kept & scored.genuine).sum())
+    for row in factors[2].discarded:
+        kept = np.array([value <= row.bound for value in turned])
+        assert row.errors.fmr is not None
+        assert row.errors.fmr.of == int((kept & ~scored.genuine).sum())
+    assert evaluate(out, factors="faces").summary.factors == factors
+    with pytest.raises(BadConfig, match="the faces of these pairs are not known"):
+        evaluate(whole, scenes, pairs=pairs, factors="faces")

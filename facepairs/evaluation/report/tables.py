@@ -231,7 +231,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("Equal error rate (EER)", summary.eer),
         *(_at_far(summary, far) for far in summary.tar_at_far),
         ("Calibration error (ECE)", summary.ece),
-        ("Cost of likelihood ratios (Cllr), bits", summary.cllr),
+        ("Cllr, bits", summary.cllr),
         ("Minimum Cllr, bits", summary.min_cllr),
     ]
 
