@@ -153,7 +153,7 @@ class PhotoReader:
             record = known or inspect(photo(), self.aligned, file.digest)
             if precise and record.usable:
                 record = locate(photo(), record)
-            sample = replace(sample, record=record, is_new=file.has_path and not known)
+            sample = replace(sample, record=record, is_new=store is not None and not known)
             if self.framing is None:
                 return [sample]
             faces = list(enumerate(record.numbered_faces(file.name), 1))

@@ -13,6 +13,7 @@ from tiny.bundles import score_pairs, tiny_bundle
 from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.photos.face_sample import FaceRef
+from facepairs.photos.reader import PhotoReader
 from facepairs.verification.scoring import score_samples
 from facepairs.verification.verifier import Verifier
 
@@ -89,6 +90,25 @@ def test_embeddings_follow_the_alignment(verifier, photos):
     rows = verifier.embed(photos[:3])
     crops = np.stack([verifier.detect(photo, every=False)[0].crop for photo in photos[:3]])
     assert np.array_equal(rows, verifier.scorer.embed(crops))
+
+
+@pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
+def test_faces_that_were_detected_leave_the_cache_alone(verifier, photos, tmp_path):
+    # `detect` locates all faces precisely, and finds more of them than `read`.
+    group = canvas(1500, 600)
+    drawn = sorted(photos[0].parent.glob("faces/*/*.jpg"))
+    for face, place in zip(drawn[::3], [Place(400, 300, 350), Place(900, 300, 200)], strict=False):
+        paste(group, face, place)
+    group.save(photo := tmp_path / "group.png")
+    detected = verifier.embed(verifier.detect(photo))
+    assert len(detected) == 2
+    first, second = (verifier.reader().read([("group", photo)], every=True) for _ in range(2))
+    fresh = PhotoReader(True, verifier.model.framing).read([("group", photo)], every=True)
+    for faces in (first, second):
+        assert [one.face.landmarks.tolist() for one in faces] == [
+            one.face.landmarks.tolist() for one in fresh
+        ]
+    assert not np.array_equal(detected[1], first[1].embedding)
 
 
 @pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
