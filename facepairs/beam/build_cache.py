@@ -16,7 +16,7 @@ from facepairs.config import Settings
 from facepairs.data.index import APART, FaceIndex, Skipped, name_problem, no_images, stray_problem
 from facepairs.errors import BadData
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.photos.photo_table import BATCH, FINDING, PhotoTable
+from facepairs.photos.photo_table import BATCH, FINDING, plan_crops
 from facepairs.photos.reader import PhotoReader
 from facepairs.pipeline.records.build import ShardPlan, check_count, check_request, write_shard
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
@@ -25,7 +25,7 @@ from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import batches, unbatched
 from facepairs.support.places import is_leftover
 from facepairs.training.inputs.pair_cache import cache_plan
-from facepairs.training.inputs.people import choose_usable
+from facepairs.training.inputs.people import keep_usable
 
 
 def upload_shard(read: Callable[[str], bytes], cache: BeamPath, plan: ShardPlan) -> RecordShard:
@@ -83,9 +83,10 @@ def build_cache_at(
         known = photo_cache() if runner is None else None  # nothing stays on other machines
         reader = PhotoReader(config.align == "landmarks", cache=known, open=read)
         inspected = ordered_map(reader.records, batches(index.names(), BATCH))
-        table = PhotoTable.of(list(unbatched(inspected, FINDING, len(index))), config.align)
-        index, table = choose_usable(index, table, config.skip_bad)
-        plan = cache_plan(index, table, config, pairs, encoding)
+        records = list(unbatched(inspected, FINDING, len(index)))
+        index, records = keep_usable(index, records, config)
+        crops = plan_crops(records, config.recipe.crop_spec, config.align)
+        plan = cache_plan(index, crops, config, pairs, encoding)
         with _replaced(folder) as cache:
             written = ordered_map(partial(upload_shard, read, cache), plan.shard_plans())
             manifest = plan.collect(written)

@@ -19,7 +19,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.photos.crop import CropPlan, CropSpec
-from facepairs.photos.photo_table import inspect_photos
+from facepairs.photos.photo_table import photo_records, plan_crops, unusable_photos
 from facepairs.support import console
 from facepairs.support.words import command_line, counted
 
@@ -116,16 +116,17 @@ class Job:
             BadData: The folder cannot be indexed, or none of its photos can be used.
         """
         index, align = _draw_people(self.settings), self.settings.align
-        table = inspect_photos(index, align)
-        if problems := table.problems:
-            image, (_, reason) = min(problems.items())
+        records = list(photo_records(index, align))
+        if problems := unusable_photos(records, align):
+            image, reason = min(problems.items())
             hint = command_line("data", "check", index.root)
             first = f"{index.path(image)}: {reason}; list all of them with: {hint}"
             if len(problems) == len(index):
                 raise BadData(first)
             console.log(f"{counted(len(problems), 'photo')} left out, such as {first}")
-            index, table = index.without(problems), table.without(problems)
-        plan = table.crop_plan(CropSpec(FRAME_PX, self.crop_px), align)
+            index = index.without(problems)
+            records = [record for image, record in enumerate(records) if image not in problems]
+        plan = plan_crops(records, CropSpec(FRAME_PX, self.crop_px), align)
         self._prepared_file.write_bytes(pickle.dumps((index, plan)))
 
     @cached_property

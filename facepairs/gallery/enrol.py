@@ -105,14 +105,14 @@ class EnrolPhotos:
         """Return a photo with its face, which is ready to be embedded."""
         person, name, source, number = photo
         try:
-            file = reader.fetch(name, source)
-            owner = self.owner(file.digest)
+            sample, content = reader.fetch(name, source)
+            owner = self.owner(sample.digest)
             if owner is not None:
-                return ReadPhoto(person, FaceSample(name, digest=file.digest), owner)
+                return ReadPhoto(person, sample, owner)
             if number == 1:
-                (sample,) = reader.see(file)
+                (sample,) = reader.see(sample, content)
             else:
-                sample = choose_face(reader.detect(name, file.content), number)
+                sample = choose_face(reader.detect(name, content), number)
             if sample.error:
                 raise sample.error
             if self.put_off and (sample.faces or 0) > 1:

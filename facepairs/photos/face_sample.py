@@ -82,7 +82,7 @@ class FaceSample:
         crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
         embedding: What the network compares: float32[D], or the crop itself if it scores pairs.
             None where it is not needed.
-        is_new: Something was found just now that the cache may keep.
+        is_new: The cache may keep what is found in the photo, and does not have all of it yet.
     """
 
     name: str = ""

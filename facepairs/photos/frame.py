@@ -9,10 +9,10 @@ References:
     IEEE TPAMI, 1991.
 """
 
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,8 +30,7 @@ TEMPLATE = np.array(
 WEIGHTS = np.array([1.0, 1.0, 0.43, 0.62, 0.62])
 
 
-@dataclass(frozen=True, eq=False)
-class Face:
+class Face(msgspec.Struct, frozen=True, eq=False, array_like=True, dict=True):
     """A face that was found, in pixels of its image.
 
     Attributes:
@@ -41,7 +40,7 @@ class Face:
     """
 
     landmarks: Points
-    score: float
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)]
 
     @cached_property
     def to_frame(self) -> Similarity:

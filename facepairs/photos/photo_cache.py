@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -41,6 +41,7 @@ TABLES = (
     ) WITHOUT ROWID""",
 )
 STORED = np.dtype("<f4")
+MOST_PX = 1e6  # a landmark may lie outside of its photo, but near it
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +76,7 @@ class PhotoCache:
         query = "SELECT record FROM photos WHERE kind = ? AND digest = ?"
         data = self._value(query, record_kind(aligned), digest)
         try:
-            return None if data is None else msgspec.msgpack.decode(data, type=PhotoRecord)
+            return None if data is None else _DECODER.decode(data)
         except (msgspec.MsgspecError, TypeError, ValueError):
             return None
 
@@ -108,7 +109,7 @@ class PhotoCache:
             embeddings: float32[D] by the SHA-256 of the photo's file and the number of the face.
         """
         rows = [
-            (record_kind(record.faces is not None), record.digest, msgspec.msgpack.encode(record))
+            (record_kind(record.faces is not None), record.digest, _ENCODER.encode(record))
             for record in records
         ]
         vectors = [
@@ -203,6 +204,18 @@ class PhotoCache:
         _log.warning("%s: damaged (%s); recreated", self.path, error)
         with contextlib.suppress(OSError):
             _delete(self.path)
+
+
+def _landmarks(kind: object, values: Any) -> npt.NDArray[np.float64]:
+    """Return the landmarks of a face; raise ValueError if they make no sense."""
+    points = np.array(values, np.float64).reshape(5, 2)
+    if not (np.abs(points) < MOST_PX).all():  # false for NaN, too
+        raise ValueError("landmarks are outside of any photo")
+    return points
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=np.ndarray.tolist)
+_DECODER = msgspec.msgpack.Decoder(PhotoRecord, dec_hook=_landmarks)
 
 
 def _prepare(path: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from facepairs.errors import NoFace, TooSmallFace
@@ -14,15 +13,12 @@ from facepairs.photos.hints import Hint
 from facepairs.photos.pixels import MAX_PIXELS
 from facepairs.photos.yunet import MAX_FACES
 
-# Of records and embeddings on disk: change it with their fields, with the numbers of faces, and
-# with the meaning of `tf_decodable`.
-FORMAT = 5
+# Of records and embeddings on disk: change it with their fields, with the numbers of faces, with
+# the hints and their limits, and with the meaning of `tf_decodable`.
+FORMAT = 6
 MAX_HINTS = 9
 
-Number = Annotated[float, Meta(ge=-1e6, le=1e6)]  # refuses NaN, too
 Side = Annotated[int, Meta(ge=0, le=MAX_PIXELS)]
-FaceRow = Annotated[tuple[Number, ...], Meta(min_length=11, max_length=11)]
-"""The score, then x and y of the eyes, the nose tip and the mouth corners."""
 
 
 class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -49,7 +45,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     height_px: Side = 0
     tf_decodable: bool = False
     orientation: Annotated[int, Meta(ge=1, le=8)] = 1
-    faces: Annotated[tuple[FaceRow, ...], Meta(max_length=MAX_FACES)] | None = None
+    faces: Annotated[tuple[Face, ...], Meta(max_length=MAX_FACES)] | None = None
     hints: Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)] = ()
     digest: Annotated[bytes, Meta(max_length=32)] = b""
 
@@ -59,12 +55,6 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
         return int.from_bytes(self.digest[:8], signed=True)
 
     @property
-    def found(self) -> list[Face]:
-        """The faces, the most prominent first; none if they were not looked for."""
-        rows = self.faces or ()
-        return [Face(np.array(points).reshape(5, 2), score) for score, *points in rows]
-
-    @property
     def face_count(self) -> int | None:
         """Number of faces, those that are too small included; None if they were not looked for."""
         return None if self.faces is None else len(self.faces)
@@ -72,7 +62,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     @property
     def usable(self) -> list[Face]:
         """The faces that are large enough; their numbers count from 1 in this order."""
-        return large_enough(self.found)
+        return large_enough(self.faces or ())
 
     def numbered_faces(self, name: str) -> list[Face] | list[None]:
         """Return the faces in the order of their numbers; [None] for a whole image.
@@ -103,17 +93,12 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
             return None
         if not self.faces:
             return "no_face", "no face found; use a photo that shows the face clearly"
-        side_px = self.found[0].side_px
+        side_px = self.faces[0].side_px
         return (
             "small_face",
             f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
             f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",
         )
-
-
-def face_rows(faces: Sequence[Face]) -> tuple[FaceRow, ...]:
-    """Return the `faces` of a record."""
-    return tuple((face.score, *face.landmarks.ravel().tolist()) for face in faces)
 
 
 def record_kind(aligned: bool) -> str:

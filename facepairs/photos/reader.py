@@ -1,7 +1,8 @@
 """The one way from a photo to a face: read, hash, look up, find, crop, embed.
 
-Each photo is read once, whatever the command. What the cache of photos knows of its content is not
-computed again: the faces, their hints, and the embedding by the network.
+A photo is read once for all of this; `group` reads it again to measure the sharpness of a face and
+to cut it out. What the cache of photos knows of its content is not computed again: the faces, their
+hints, and the embedding by the network.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import msgspec
 import numpy as np
@@ -22,19 +23,8 @@ from facepairs.photos.detector import MIN_FACE_PX, locate_in_photo, search_photo
 from facepairs.photos.face_sample import FaceRef, FaceSample, no_such_face
 from facepairs.photos.frame import Face, crop_face
 from facepairs.photos.hints import HINTS_SPEC, face_hints, gray_of, sharpness, whole_hints
-from facepairs.photos.photo import (
-    ImageSource,
-    Photo,
-    content_of,
-    open_photo,
-    read_checked,
-)
-from facepairs.photos.photo_record import (
-    PhotoRecord,
-    face_rows,
-    large_enough,
-    record_kind,
-)
+from facepairs.photos.photo import ImageSource, Photo, content_of, open_photo, read_checked
+from facepairs.photos.photo_record import PhotoRecord, large_enough, record_kind
 
 if TYPE_CHECKING:
     from facepairs.photos.photo_cache import PhotoCache
@@ -53,24 +43,6 @@ class Network(Protocol):
 
     def represent(self, crops: Crop) -> npt.NDArray[Any]:
         """Return what is compared of each of uint8[N, crop_px, crop_px, 3], such as embeddings."""
-
-
-class PhotoFile(NamedTuple):
-    """A photo that was read and hashed, but not looked up or opened yet.
-
-    Attributes:
-        name: Its name in messages.
-        content: The file's content, or the image if it is in memory.
-        digest: The SHA-256 of the content; b"" of an image.
-        number: The number of the face that is meant.
-        has_path: It was given by its path, so what is found in it may be kept.
-    """
-
-    name: str
-    content: ImageSource
-    digest: bytes
-    number: int
-    has_path: bool
 
 
 @dataclass(frozen=True)
@@ -124,42 +96,49 @@ class PhotoReader:
         if isinstance(source, FaceSample):
             return [source]
         try:
-            file = self.fetch(name, source)
+            return self.see(*self.fetch(name, source), every)
         except BadImage as error:
             return [FaceSample(name, error.kept())]
-        return self.see(file, every)
 
-    def fetch(self, name: str, source: ImageSource | FaceRef) -> PhotoFile:
-        """Read and hash a photo; raises BadImage."""
+    def fetch(self, name: str, source: ImageSource | FaceRef) -> tuple[FaceSample, ImageSource]:
+        """Read and hash a photo, which is neither looked up nor opened yet; raises BadImage.
+
+        Returns:
+            What is known of it so far, and the file's content, or the image if it is in memory.
+        """
         content = read_checked(source, self.open, name) if _is_file(source) else source
         digest = hashlib.sha256(content).digest() if isinstance(content, bytes) else b""
         number = source.number if isinstance(source, FaceRef) else 1
-        return PhotoFile(name, content, digest, number, isinstance(source, str | os.PathLike))
+        has_path = isinstance(source, str | os.PathLike)  # what is found in others is not kept
+        return FaceSample(name, digest=digest, number=number, is_new=has_path), content
 
-    def see(self, file: PhotoFile, every: bool = False, precise: bool = False) -> list[FaceSample]:
+    def see(
+        self, sample: FaceSample, content: ImageSource, every: bool = False, precise: bool = False
+    ) -> list[FaceSample]:
         """Return the faces of a photo that was read, as `find` does.
 
         Args:
-            file: The photo.
+            sample: The photo, from `fetch`.
+            content: Its content, likewise.
             every: Return every face that is large enough.
             precise: Locate all faces as precisely as the first; behind them come small faces of a
                 large photo.
         """
-        photo = cache(partial(open_photo, file.content, file.name))  # opened once, if at all
-        store = self.cache if file.has_path else None
-        sample = FaceSample(file.name, digest=file.digest, number=file.number)
+        name, digest, number = sample.name, sample.digest, sample.number
+        photo = cache(partial(open_photo, content, name))  # opened once, if at all
+        store = self.cache if sample.is_new else None
         try:
-            known = store.record(file.digest, self.aligned) if store else None
-            record = known or inspect(photo(), self.aligned, file.digest)
+            known = store.record(digest, self.aligned) if store else None
+            record = known or inspect(photo(), self.aligned, digest)
             if precise and record.usable:
                 record = locate(photo(), record)
             sample = replace(sample, record=record, is_new=store is not None and not known)
             if self.framing is None:
                 return [sample]
-            faces = list(enumerate(record.numbered_faces(file.name), 1))
-            chosen = faces if every else faces[file.number - 1 : file.number]
+            faces = list(enumerate(record.numbered_faces(name), 1))
+            chosen = faces if every else faces[number - 1 : number]
             if not chosen:
-                raise NoFace(f"{file.name}: {no_such_face(file.number, len(faces))}")
+                raise NoFace(f"{name}: {no_such_face(number, len(faces))}")
             samples = [self._judged(sample, *face, photo) for face in chosen]
             return [self._cropped(face, photo, store if known else None) for face in samples]
         except BadImage as error:
@@ -180,8 +159,8 @@ class PhotoReader:
             TooSmallFace: Every face is smaller than MIN_FACE_PX.
         """
         reader = replace(self, cache=None, keep=False, all_hints=True)
-        file = reader.fetch(name, source)._replace(number=1)
-        faces = reader.see(file, every, precise=every)
+        sample, content = reader.fetch(name, source)
+        faces = reader.see(replace(sample, number=1), content, every, precise=every)
         if faces[0].error:
             raise faces[0].error
         return faces
@@ -222,7 +201,8 @@ class PhotoReader:
             known = self.cache.embedding(key, *place) if self.cache else None
             if known is None:
                 assert sample.face
-                photo = open_photo(self.fetch(sample.name, source).content, sample.name)
+                _, content = self.fetch(sample.name, source)
+                photo = open_photo(content, sample.name)
                 square = crop_face(photo, sample.face.landmarks, HINTS_SPEC)
                 known = new[place] = np.array([sharpness(gray_of(square))], np.float32)
             values.append(float(known[0]))
@@ -274,7 +254,7 @@ def inspect(photo: Photo, aligned: bool, digest: bytes) -> PhotoRecord:
         height_px=height_px,
         tf_decodable=is_tf_decodable(photo),
         orientation=orientation_of(photo.opened) if photo.opened else 1,
-        faces=face_rows(found) if aligned else None,
+        faces=tuple(found) if aligned else None,
         hints=hints,
         digest=digest,
     )
@@ -288,9 +268,9 @@ def locate(photo: Photo, record: PhotoRecord) -> PhotoRecord:
         new if new.side_px >= MIN_FACE_PX else old  # else the numbers behind it would change
         for old, new in zip(usable, located, strict=False)
     ]
-    tiny = [face for face in record.found if face.side_px < MIN_FACE_PX]
+    tiny = [face for face in record.faces or () if face.side_px < MIN_FACE_PX]
     small = large_enough(located[len(usable) :])
-    return msgspec.structs.replace(record, faces=face_rows([*precise, *tiny, *small]))
+    return msgspec.structs.replace(record, faces=(*precise, *tiny, *small))
 
 
 def _crop(photo: Photo, face: Face | None, spec: CropSpec) -> Crop:

@@ -96,7 +96,7 @@ def count_faces(
     known = {**records, **dict(zip(unknown, inspected, strict=True))}
     faces = np.zeros(len(index), np.int64)
     for image in images:
-        faces[image] = len(known[image].found) if known[image].usable else 0
+        faces[image] = len(known[image].faces or ()) if known[image].usable else 0
     return faces
 
 

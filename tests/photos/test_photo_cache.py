@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from facepairs.errors import BadData
+from facepairs.photos.frame import Face
 from facepairs.photos.photo_cache import PhotoCache, photo_cache
 from facepairs.photos.photo_record import PhotoRecord
 
@@ -37,9 +38,14 @@ sys.stdin.readline()
 
 
 def record(number):
-    face = (0.9, *(float(number + at) for at in range(10)))
+    face = Face(np.arange(10.0).reshape(5, 2) + number, 0.9)
     digest = hashlib.sha256(b"%d" % number).digest()
     return PhotoRecord("", "", 640, 480, True, 6, (face,) * (number % 3), digest=digest)
+
+
+def plain(one):
+    """Return a record as bytes, to compare it with another one."""
+    return msgspec.msgpack.encode(one, enc_hook=np.ndarray.tolist)
 
 
 def writer(path, start):
@@ -56,7 +62,8 @@ def writer(path, start):
 def stored(path, numbers):
     cache = PhotoCache(path)
     with contextlib.closing(cache):
-        return [cache.record(record(number).digest, True) == record(number) for number in numbers]
+        expected = list(map(record, numbers))
+        return [plain(cache.record(one.digest, True)) == plain(one) for one in expected]
 
 
 @pytest.fixture
@@ -71,11 +78,11 @@ def test_records_are_found_again(path):
     assert all(stored(path, [1, 2]))
     newer = PhotoRecord(width_px=7, faces=(), digest=record(1).digest)
     PhotoCache(path).put([newer])
-    assert cache.record(newer.digest, True) == newer
+    assert plain(cache.record(newer.digest, True)) == plain(newer)
     whole = PhotoRecord(digest=record(1).digest)  # of nobody who looked for faces
     PhotoCache(path).put([whole])
-    assert cache.record(newer.digest, True) == newer
-    assert cache.record(newer.digest, False) == whole
+    assert plain(cache.record(newer.digest, True)) == plain(newer)
+    assert plain(cache.record(newer.digest, False)) == plain(whole)
 
 
 def test_embeddings_are_found_again_bit_by_bit(path):
@@ -135,7 +142,7 @@ def test_threads_share_one_cache(path):
 
     def work(number):
         cache.put([record(number)])
-        return cache.record(record(number).digest, True) == record(number)
+        return plain(cache.record(record(number).digest, True)) == plain(record(number))
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(200)))
@@ -145,7 +152,8 @@ def test_threads_share_one_cache(path):
 def test_a_copy_opens_the_file_itself(path):
     cache = PhotoCache(path)
     cache.put([record(1)])
-    assert pickle.loads(pickle.dumps(cache)).record(record(1).digest, True) == record(1)
+    copy = pickle.loads(pickle.dumps(cache))
+    assert plain(copy.record(record(1).digest, True)) == plain(record(1))
 
 
 def torn(path):
@@ -165,7 +173,7 @@ def test_a_damaged_file_is_named_and_made_anew(path, damage, caplog):
     cache = PhotoCache(path)
     assert cache.record(record(1).digest, True) is None
     cache.put([record(1)])
-    assert cache.record(record(1).digest, True) == record(1)
+    assert plain(cache.record(record(1).digest, True)) == plain(record(1))
     assert str(path) in caplog.text
     assert all(stored(path, [1]))
     cache.put([record(2)])
@@ -184,7 +192,7 @@ def test_a_file_of_somebody_else_is_left_alone(path, make, caplog):
     before = path.read_bytes()
     cache = PhotoCache(path)
     cache.put([record(1)])
-    assert cache.record(record(1).digest, True) == record(1)
+    assert plain(cache.record(record(1).digest, True)) == plain(record(1))
     with pytest.raises(BadData):
         cache.forget()
     assert path.read_bytes() == before
@@ -195,10 +203,11 @@ def test_a_file_of_somebody_else_is_left_alone(path, make, caplog):
     "changes",
     [
         {"width_px": -1},
-        {"faces": ((0.9, 1.0),)},
-        {"faces": ((0.9, *(float("nan"),) * 10),)},
-        {"faces": ((0.9, *(1e30,) * 10),)},
-        {"faces": ((0.9, *(1.0,) * 10),) * 2000},
+        {"faces": (Face(np.ones(3), 0.9),)},
+        {"faces": (Face(np.full((5, 2), np.nan), 0.9),)},
+        {"faces": (Face(np.full((5, 2), 1e30), 0.9),)},
+        {"faces": (Face(np.ones((5, 2)), 1.5),)},
+        {"faces": (Face(np.ones((5, 2)), 0.9),) * 2000},
         {"reason": 7},
     ],
 )
@@ -206,10 +215,8 @@ def test_a_record_of_impossible_values_is_not_used(path, changes):
     wrong = msgspec.structs.replace(record(1), **changes)
     cache = PhotoCache(path)
     cache.put([wrong, record(2)])
-    assert (cache.record(wrong.digest, True), cache.record(record(2).digest, True)) == (
-        None,
-        record(2),
-    )
+    assert cache.record(wrong.digest, True) is None
+    assert plain(cache.record(record(2).digest, True)) == plain(record(2))
 
 
 @pytest.mark.parametrize("value", [17, "text", b"", b"\x96\xa1\xff", b"\xff" * 99])
@@ -229,7 +236,7 @@ def test_where_nothing_can_be_written_memory_serves(tmp_path, caplog):
     for path in (tmp_path / "file" / "faces.sqlite", tmp_path / "folder"):
         cache = PhotoCache(path)
         cache.put([record(1)])
-        assert cache.record(record(1).digest, True) == record(1)
+        assert plain(cache.record(record(1).digest, True)) == plain(record(1))
         assert f"{path}: " in caplog.text
         assert "not remembered" in caplog.text
 
@@ -242,7 +249,7 @@ def test_while_a_file_is_busy_memory_serves(path, monkeypatch, caplog):
         other.execute("BEGIN EXCLUSIVE")
         for number in (2, 3):
             cache.put([record(number)])
-            assert cache.record(record(number).digest, True) == record(number)
+            assert plain(cache.record(record(number).digest, True)) == plain(record(number))
         other.execute("ROLLBACK")
     assert caplog.text.count("locked; photos are not remembered") == 1
     assert stored(path, [1, 2, 3]) == [True, False, False]

@@ -1,4 +1,4 @@
-"""Photos are inspected once, by their content, and become a table."""
+"""Photos are inspected once, by their content, and crops are planned by what was found."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.photos import reader
 from facepairs.photos.crop import CropSpec
-from facepairs.photos.frame import TEMPLATE
+from facepairs.photos.frame import TEMPLATE, Face, fit_crops
 from facepairs.photos.photo import open_photo
 from facepairs.photos.photo_cache import PhotoCache
 from facepairs.photos.photo_record import PhotoRecord
-from facepairs.photos.photo_table import PhotoTable, inspect_photos
+from facepairs.photos.photo_table import photo_records, plan_crops, unusable_photos
 from facepairs.photos.reader import PhotoReader
 from facepairs.support.console import showing
 
@@ -62,62 +62,70 @@ def record_of(path, cache=None):
     return record
 
 
-def test_the_table_tells_what_every_photo_shows(index, cache):
+def inspect(index, align, cache):
+    return list(photo_records(index, align, cache=cache))
+
+
+def landmarks_of(records):
+    return [[face.landmarks.tolist() for face in record.usable] for record in records]
+
+
+def test_records_tell_what_every_photo_shows(index, cache):
     calls = []
     with showing(progress=lambda _: lambda *call: calls.append(call)):
-        table = inspect_photos(index, "landmarks", cache)
-    problems = {index.name(image): kind for image, (kind, _) in table.problems.items()}
-    assert sorted(kind for name, kind in problems.items()) == ["no_face", "not_image", "small_face"]
-    assert all("/z_" in name for name in problems)
-    usable = np.array([image not in table.problems for image in range(len(index))])
-    assert np.isnan(table.landmarks[~usable]).all()
-    assert np.isfinite(table.landmarks[usable]).all()
+        records = inspect(index, "landmarks", cache)
+    unusable = unusable_photos(records, "landmarks")
+    assert list(unusable) == sorted(unusable)
+    kinds = [records[image].why_unusable(True)[0] for image in unusable]
+    assert sorted(kinds) == ["no_face", "not_image", "small_face"]
+    assert all("/z_" in index.name(image) for image in unusable)
+    assert [image for image, record in enumerate(records) if not record.usable] == [*unusable]
     assert calls[-1] == (len(index), len(index))
-    suffixes = [index.name(image)[-3:] for image in range(len(index))]
-    plain = np.flatnonzero(table.jpegs[:, 0])
-    assert [suffixes[image] for image in plain] == ["jpg"] * 6
+    jpegs = plan_crops(records, SPEC, "none").jpegs
+    plain = np.flatnonzero(jpegs[:, 0])
+    assert [index.name(image)[-3:] for image in plain] == ["jpg"] * 6
     with Image.open(index.path(plain[0])) as photo:
-        assert table.jpegs[plain[0]].tolist() == [photo.height, photo.width, 1]
+        assert jpegs[plain[0]].tolist() == [photo.height, photo.width, 1]
 
 
 def test_no_photo_is_searched_twice(index, cache, searches, tmp_path):
-    first = inspect_photos(index, "landmarks", cache=cache)
+    first = inspect(index, "landmarks", cache)
     assert len(searches) == len(index) - 1  # one is no image
-    second = inspect_photos(index, "landmarks", cache=cache)
+    second = inspect(index, "landmarks", cache)
     assert len(searches) == len(index) - 1
-    assert np.array_equal(first.landmarks, second.landmarks, equal_nan=True)
-    assert first.problems == second.problems
+    assert landmarks_of(first) == landmarks_of(second)
+    assert unusable_photos(first, "landmarks") == unusable_photos(second, "landmarks")
     photo = index.path(0)
     (tmp_path / "renamed.dat").write_bytes(photo.read_bytes())
     record = record_of(tmp_path / "renamed.dat", cache)
     assert len(searches) == len(index) - 1
-    assert record.usable[0].landmarks == pytest.approx(first.landmarks[0])
+    assert np.array_equal(record.usable[0].landmarks, first[0].usable[0].landmarks)
     (tmp_path / "renamed.dat").write_bytes(photo.read_bytes() + b"\0")
     record_of(tmp_path / "renamed.dat", cache)
     assert len(searches) == len(index)
 
 
 def test_without_alignment_faces_are_not_searched_and_frames_are_whole(index, cache, searches):
-    table = inspect_photos(index, "none", cache=cache)
+    records = inspect(index, "none", cache)
     assert not searches
-    assert [kind for kind, _ in table.problems.values()] == ["not_image"]
-    assert table.landmarks is None
-    plan = table.crop_plan(SPEC, "none")
-    assert (plan.to_crop, plan.alignment) == (None, "lfw-frame")
-    with pytest.raises(ValueError, match="landmarks"):
-        table.crop_plan(SPEC, "landmarks")
-    searched = inspect_photos(index, "landmarks", cache=cache)  # records without faces are renewed
+    (bad,) = unusable_photos(records, "none")
+    assert records[bad].problem == "not_image"
+    assert {record.faces for record in records} == {None}
+    plan = plan_crops(records, SPEC, "none")
+    assert (plan.to_crop, plan.alignment, plan.detector) == (None, "lfw-frame", "")
+    searched = inspect(index, "landmarks", cache)  # records without faces are renewed
     assert len(searches) == len(index) - 1
-    again = inspect_photos(index, "none", cache=cache)
-    assert again.landmarks is None
-    assert np.array_equal(again.jpegs, searched.jpegs)
+    again = inspect(index, "none", cache)
+    assert {record.faces for record in again} == {None}
+    jpegs = [plan_crops(each, SPEC, "none").jpegs for each in (records, searched, again)]
+    assert np.array_equal(jpegs[0], jpegs[1])
+    assert np.array_equal(jpegs[0], jpegs[2])
 
 
 def test_the_plan_crops_as_verification_does(index, cache):
-    table = inspect_photos(index, "landmarks", cache=cache)
-    kept = index.without(table.problems)
-    table = table.without(table.problems)
-    plan = table.crop_plan(SPEC, "landmarks")
+    records = inspect(index, "landmarks", cache)
+    kept = index.without(unusable_photos(records, "landmarks"))
+    plan = plan_crops([record for record in records if record.usable], SPEC, "landmarks")
     assert (len(plan), plan.alignment) == (len(kept), "landmarks-5")
     for image in range(len(kept)):
         (face,) = PhotoReader(True, SPEC).read([("photo", kept.path(image))])
@@ -141,29 +149,18 @@ def test_problems_are_records_not_exceptions(tmp_path):
     records = PhotoReader(True, cache=PhotoCache()).records(names)
     assert records[0].problem == "zero_byte"
     assert all(record.problem and record.reason and record.usable == [] for record in records)
-    table = PhotoTable.of(records, "landmarks")
-    assert sorted(table.problems) == [0, 1, 2, 3]
+    assert list(unusable_photos(records, "landmarks")) == [0, 1, 2, 3]
 
 
 def test_a_face_too_small_gives_way_to_the_next_one():
-    tiny, large = ((0.9, *(scale * TEMPLATE).ravel().tolist()) for scale in (0.1, 0.5))
-    records = [PhotoRecord(faces=faces) for faces in [(tiny, large), (tiny,)]]
-    table = PhotoTable.of(records, "landmarks")
-    assert table.landmarks[0] == pytest.approx(0.5 * TEMPLATE, abs=0.01)
-    assert np.array_equal(records[0].usable[0].landmarks, 0.5 * TEMPLATE)
-    assert (records[1].usable, table.problems[1][0]) == ([], "small_face")
-    assert [record.face_count for record in records] == [2, 1]
-
-
-def test_parts_of_a_table():
-    row = (0.9, *TEMPLATE.ravel().tolist())
-    faces = [(row,), None, (row, row), (), (row,) * 3]
-    records = [
-        PhotoRecord("" if one is not None else "not_image", "is text", faces=one) for one in faces
-    ]
-    table = PhotoTable.of(records, "landmarks")
-    assert np.isfinite(table.landmarks[:, 0, 0]).tolist() == [True, False, True, False, True]
-    assert sorted(table.problems) == [1, 3]
-    rest = table.without([0, 1])
-    assert (sorted(rest.problems), len(rest)) == ([1], 3)
-    assert np.array_equal(rest.landmarks, table.landmarks[2:], equal_nan=True)
+    tiny, large, other = (Face(scale * TEMPLATE, 0.9) for scale in (0.1, 0.5, 0.7))
+    records = [PhotoRecord(faces=faces) for faces in [(tiny, large, other), (tiny,)]]
+    assert records[0].usable == [large, other]
+    assert records[1].usable == []
+    (reason,) = unusable_photos(records, "landmarks").values()
+    assert reason.startswith("its face measures 11 pixels")
+    assert unusable_photos(records, "none") == {}
+    assert [record.face_count for record in records] == [3, 1]
+    for faces, expected in ((None, large), ({0: 2}, other), ({0: 1, 7: 2}, large)):
+        plan = plan_crops(records[:1], SPEC, "landmarks", faces)
+        assert np.array_equal(plan.to_crop, fit_crops(expected.landmarks[None], SPEC))

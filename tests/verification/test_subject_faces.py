@@ -87,10 +87,10 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     assert len(chosen) >= 4  # the included model confuses some drawn people
     config = TrainConfig().resolve()
     for fit, expected in ((True, len(chosen)), (False, 0)):
-        _, table = usable_photos(index, config.align, False, fit_faces=fit)
-        assert table.landmarks is not None
-        left = table.landmarks[index.first[:-1], :, 0].mean(axis=1) < 300
-        assert int(left.sum()) == expected
+        _, plan = usable_photos(index, config, fit_faces=fit)
+        assert plan.to_crop is not None
+        own = plan.to_crop[index.first[:-1]] @ (150, 200, 1)  # of the face on the left
+        assert int((np.abs(own - 75).max(axis=1) < 75).sum()) == expected
     (measured,) = evaluate("default", composed).measurements
     assert measured.summary.about.other_faces == len(chosen)
     assert measured.faces == {index.name(image): face for image, face in chosen.items()}

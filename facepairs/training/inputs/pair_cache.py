@@ -14,7 +14,6 @@ from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadData
 from facepairs.photos.crop import CropPlan
-from facepairs.photos.photo_table import PhotoTable
 from facepairs.pipeline.files import READING_ERRORS
 from facepairs.pipeline.records.build import (
     CachePlan,
@@ -54,15 +53,13 @@ def build_training_cache(
     """
     check_request(out, data, pairs)
     with held(lock_beside(out), out, BadData):
-        index, table = usable_photos(
-            FaceIndex.scan(data), config.align, config.skip_bad, fit_faces=not config.lists
-        )
-        return build_cache(out, cache_plan(index, table, config, pairs, encoding))
+        index, crops = usable_photos(FaceIndex.scan(data), config, fit_faces=not config.lists)
+        return build_cache(out, cache_plan(index, crops, config, pairs, encoding))
 
 
 def cache_plan(
     index: FaceIndex,
-    table: PhotoTable,
+    crops: CropPlan,
     config: Settings,
     pairs: int,
     encoding: Encoding,
@@ -71,7 +68,7 @@ def cache_plan(
 
     Args:
         index: The usable photos.
-        table: What was found in them.
+        crops: How they are cropped.
         config: The settings.
         pairs: How many pairs.
         encoding: How crops are stored.
@@ -79,7 +76,6 @@ def cache_plan(
     Raises:
         NotEnough: There are too few people.
     """
-    crops = table.crop_plan(config.recipe.crop_spec, config.align)
     sampler = PairSampler(index.first, choose_people(index, config).training, config.seed)
     return CachePlan(index, crops, sampler, pairs, encoding)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.choices import Align, Store
+from facepairs.choices import Store
 from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
@@ -16,7 +16,7 @@ from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.photos.crop import CropPlan
 from facepairs.photos.photo_record import PhotoRecord
-from facepairs.photos.photo_table import PhotoTable, photo_records
+from facepairs.photos.photo_table import photo_records, plan_crops, unusable_photos
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support import console
 from facepairs.support.words import command_line, counted
@@ -26,63 +26,53 @@ UNREADABLE = ("not_image", "unreadable", "unsupported")
 
 
 def usable_photos(
-    index: FaceIndex, align: Align, skip_bad: bool, fit_faces: bool = False
-) -> tuple[FaceIndex, PhotoTable]:
-    """Inspect every photo of an index once, and return the usable ones.
+    index: FaceIndex, config: Settings, fit_faces: bool
+) -> tuple[FaceIndex, CropPlan]:
+    """Inspect every photo of an index once; return the usable ones, and how they are cropped.
 
     Args:
         index: The photos.
-        align: With `landmarks`, a photo must show a face.
-        skip_bad: Leave unusable photos out instead of raising.
+        config: The training's settings.
         fit_faces: Of several faces use the one that fits the folder, not the most prominent one.
 
     Raises:
-        BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
+        BadData: A photo cannot be read or shows no face, and `config.skip_bad` is false; names the
+            first.
     """
-    records = list(photo_records(index, align))
-    table = PhotoTable.of(records, align)
-    usable = [record for image, record in enumerate(records) if image not in table.problems]
-    index, table = choose_usable(index, table, skip_bad)
-    if fit_faces and align == "landmarks":
-        table = _with_subjects(index, table, usable)
-    return index, table
+    index, records = keep_usable(index, list(photo_records(index, config.align)), config)
+    numbers: dict[int, int] = {}
+    if fit_faces and config.align == "landmarks":
+        from facepairs.verification.verifier import subject_faces  # needs ONNX Runtime
+
+        subjects = subject_faces(index, range(len(index)), dict(enumerate(records)))
+        numbers = subjects.numbers
+        if numbers:
+            console.log(subjects.describe())
+    return index, plan_crops(records, config.recipe.crop_spec, config.align, numbers)
 
 
-def _with_subjects(index: FaceIndex, table: PhotoTable, records: list[PhotoRecord]) -> PhotoTable:
-    """Return the table with the landmarks of the faces that fit their folders."""
-    from facepairs.verification.verifier import subject_faces  # needs ONNX Runtime
-
-    subjects = subject_faces(index, range(len(index)), dict(enumerate(records)))
-    if not subjects.numbers or table.landmarks is None:
-        return table
-    console.log(subjects.describe())
-    landmarks = table.landmarks.copy()
-    for image, number in subjects.numbers.items():
-        landmarks[image] = records[image].usable[number - 1].landmarks
-    return replace(table, landmarks=landmarks)
-
-
-def choose_usable(
-    index: FaceIndex, table: PhotoTable, skip_bad: bool
-) -> tuple[FaceIndex, PhotoTable]:
-    """Return the usable photos of an index whose photos were inspected.
+def keep_usable(
+    index: FaceIndex, records: list[PhotoRecord], config: Settings
+) -> tuple[FaceIndex, list[PhotoRecord]]:
+    """Return the usable photos of an index, and their records.
 
     Args:
         index: The photos.
-        table: What was found in them.
-        skip_bad: Leave unusable photos out instead of raising.
+        records: One of each.
+        config: The training's settings.
 
     Raises:
-        BadData: A photo is unusable, and `skip_bad` is false; names the first.
+        BadData: As `usable_photos`.
     """
-    index = replace(index, content=table.content)
-    problems = [f"{index.path(k)}: {reason}" for k, (_, reason) in sorted(table.problems.items())]
+    index = replace(index, content=np.array([record.content for record in records], np.int64))
+    unusable = unusable_photos(records, config.align)
+    problems = [f"{index.path(image)}: {reason}" for image, reason in unusable.items()]
     problems += [
         f"{index.root / path}: not an image that can be read"
         for path, reason in index.skipped
         if reason in UNREADABLE and "/" in path
     ]
-    if problems and not skip_bad:
+    if problems and not config.skip_bad:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise BadData(
             f"{problems[0]}{more}; list all of them with: "
@@ -91,8 +81,9 @@ def choose_usable(
         )
     if problems:
         console.log(f"{counted(len(problems), 'unusable file')} skipped")
-        index, table = index.without(table.problems), table.without(table.problems)
-    return index, table
+        index = index.without(unusable)
+        records = [record for image, record in enumerate(records) if image not in unusable]
+    return index, records
 
 
 def prepare(
@@ -119,12 +110,8 @@ def prepare(
         read_manifest(Path(config.pair_cache))
     index = FaceIndex.scan(data)
     choose_people(index, config)
-    index, table = usable_photos(index, config.align, config.skip_bad, fit_faces=not config.lists)
-    return (
-        index,
-        table.crop_plan(config.recipe.crop_spec, config.align),
-        choose_people(index, config),
-    )
+    index, plan = usable_photos(index, config, fit_faces=not config.lists)
+    return index, plan, choose_people(index, config)
 
 
 def describe_few_people(split: PeopleSplit) -> str:

@@ -27,7 +27,7 @@ from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs
 from facepairs.evaluation.scores import ScoredPairs, read_scores, write_scores
 from facepairs.evaluation.sources import RESULT, SCORES, CrossvalResult, FoldNetwork
 from facepairs.evaluation.summary import Summary
-from facepairs.photos.photo_table import PhotoTable
+from facepairs.photos.crop import CropPlan
 from facepairs.support import console
 from facepairs.support.extras import require_extra
 from facepairs.support.lock import held
@@ -105,18 +105,18 @@ def crossval(
     if fixed := [name for name in FIXED if getattr(settings, name) != getattr(usual, name)]:
         raise BadConfig(f"{fixed[0]} is decided by the model and the protocol", *fixed)
     check_place(place, folder, resume)
-    view, photos = prepare_view2(folder, Path(lists), numbers, settings.align)
-    return run_folds(view, photos, settings, place, numbers)
+    view, crops = prepare_view2(folder, Path(lists), numbers, settings)
+    return run_folds(view, crops, settings, place, numbers)
 
 
 def run_folds(
-    view: View2, photos: PhotoTable, config: Settings, out: Path, folds: tuple[int, ...]
+    view: View2, crops: CropPlan, config: Settings, out: Path, folds: tuple[int, ...]
 ) -> CrossvalReport:
     """Train and score the folds that are not finished, then summarise all that are.
 
     Args:
         view: The protocol, from `prepare_view2`.
-        photos: What was found in the photos, from `prepare_view2`.
+        crops: How photos are cropped, from `prepare_view2`.
         config: The settings.
         out: The run folder; a run in it is continued.
         folds: Numbers of the folds; all folds when empty.
@@ -136,7 +136,7 @@ def run_folds(
                 elif not should_stop():
                     split = view.split(fold, config)
                     console.log(f"fold {fold}: {len(split.training):,} people to train on")
-                    finished = run_fold(view, photos, fold, split, config, folder)
+                    finished = run_fold(view, crops, fold, split, config, folder)
                 if interrupted := not finished:
                     break
                 console.log(f"fold {fold} is finished")
@@ -150,7 +150,7 @@ def run_folds(
 
 def run_fold(
     view: View2,
-    photos: PhotoTable,
+    crops: CropPlan,
     fold: int,
     split: PeopleSplit,
     config: Settings,
@@ -160,7 +160,7 @@ def run_fold(
 
     Args:
         view: The protocol.
-        photos: What was found in the photos.
+        crops: How photos are cropped.
         fold: The fold's number.
         split: The people to train and to calibrate on.
         config: The settings.
@@ -180,7 +180,6 @@ def run_fold(
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
     gc.collect()  # … and so would their features, which are in reference cycles
-    crops = photos.crop_plan(config.recipe.crop_spec, config.align)
     run = fit_people(view.index, crops, split, config, folder)
     if run.interrupted:
         return None

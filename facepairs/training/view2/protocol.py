@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.model import Model
-from facepairs.choices import Align
-from facepairs.config import TrainConfig
+from facepairs.config import Settings, TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
-from facepairs.photos.photo_table import PhotoTable
+from facepairs.photos.crop import CropPlan
 from facepairs.training.inputs.people import usable_photos
 
 NAMED_PEOPLE = 3  # that a message lists
@@ -82,15 +81,15 @@ def prepare_view2(
     data: Path,
     lists: Path,
     folds: tuple[int, ...],
-    align: Align,
-) -> tuple[View2, PhotoTable]:
-    """Index a folder, inspect every photo, and read the two lists.
+    config: Settings,
+) -> tuple[View2, CropPlan]:
+    """Index a folder, find the faces in its photos, and read the two lists.
 
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         lists: Folder of `people.txt` and `pairs.txt`.
         folds: The folds to run.
-        align: With `landmarks`, find the face in every photo.
+        config: The settings.
 
     Raises:
         BadData: An image is missing or cannot be read, or a line of a list cannot be used.
@@ -98,8 +97,8 @@ def prepare_view2(
     """
     view = read_view2(FaceIndex.scan(data), lists)
     view.select_folds(folds)
-    index, table = usable_photos(view.index, align, skip_bad=False)  # the same photos, all usable
-    return replace(view, index=index), table
+    index, crops = usable_photos(view.index, config, fit_faces=False)  # the same photos, all usable
+    return replace(view, index=index), crops
 
 
 def read_view2(index: FaceIndex, lists: Path) -> View2:

@@ -8,12 +8,13 @@ from PIL import Image, ImageOps
 
 from facepairs.data.index import FaceIndex
 from facepairs.photos.crop import CropPlan, CropSpec, Similarity
-from facepairs.photos.photo_table import inspect_photos
+from facepairs.photos.photo_table import photo_records, plan_crops
 
 
 def whole_plan(index: FaceIndex, crop_px: int, frame_px: int = 250) -> CropPlan:
     """Return the plan that takes the centre square of every photo."""
-    return inspect_photos(index, "none").crop_plan(CropSpec(frame_px, crop_px), "none")
+    records = list(photo_records(index, "none"))
+    return plan_crops(records, CropSpec(frame_px, crop_px), "none")
 
 
 def turned_plan(index: FaceIndex, crop_px: int, seed: int = 0) -> CropPlan:

@@ -65,7 +65,7 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     """Return the entry points by name; each one returns its result for a file in words."""
     from facepairs.photos.crop import CropSpec, load_crop
     from facepairs.photos.photo_record import PhotoRecord
-    from facepairs.photos.photo_table import PhotoTable
+    from facepairs.photos.photo_table import plan_crops, unusable_photos
     from facepairs.photos.reader import PhotoReader
     from facepairs.verification.verifier import Verifier
 
@@ -94,9 +94,8 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
         from facepairs.pipeline.decode import Cropper
 
         for align in ("landmarks", "none"):
-            table = PhotoTable.of([record], align)
-            if not table.problems:
-                crops = Cropper(table.crop_plan(spec, align))
+            if not unusable_photos([record], align):
+                crops = Cropper(plan_crops([record], spec, align))
                 assert crops.crop(path.read_bytes(), 0, str(path)).shape == (112, 112, 3)
         return "decoded"
 

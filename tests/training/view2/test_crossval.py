@@ -18,7 +18,7 @@ from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
-from facepairs.photos.photo_table import inspect_photos
+from facepairs.photos.photo_table import photo_records, plan_crops
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.run_folder import Run
 from facepairs.training.view2 import crossval as view2
@@ -51,9 +51,13 @@ def view(many_faces, lists):
     return read_view2(FaceIndex.scan(many_faces), lists)
 
 
+def crops_of(view, recipe):
+    return plan_crops(list(photo_records(view.index, "landmarks")), recipe.crop_spec, "landmarks")
+
+
 def crossval(view, out, config=CONFIG, folds=(1, 2)):
-    photos = inspect_photos(view.index, "landmarks")
-    return view2.run_folds(view, photos, config.resolve(), out, folds)
+    settings = config.resolve()
+    return view2.run_folds(view, crops_of(view, settings.recipe), settings, out, folds)
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +188,9 @@ def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
         training=np.union1d(split.training, split.test[:1]),
         calibration=np.union1d(split.calibration, split.test[1:2]),
     )
-    folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "landmarks")
+    folder, settings = tmp_path / "fold-01", CONFIG.resolve()
     with pytest.raises(BadRun):
-        view2.run_fold(view, photos, 1, leaking, CONFIG.resolve(), folder)
+        view2.run_fold(view, crops_of(view, settings.recipe), 1, leaking, settings, folder)
     assert not (folder / SCORES).exists()
 
 
