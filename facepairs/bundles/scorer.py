@@ -178,17 +178,17 @@ class Scorer(ABC):
         """Numbers in an embedding; raises BadBundle for a network that has none."""
 
     @abstractmethod
-    def embed(self, crops: Crop) -> ScoreArray:
-        """Embed crops: float32[N, D], rows of length 1 in L2.
+    def represent(self, crops: Crop) -> npt.NDArray[Any]:
+        """Return the input of `compare` for each face.
+
+        Returns:
+            The embeddings, float32[N, D] with rows of length 1 in L2; of a network of pairs the
+            crops themselves.
 
         Raises:
             BadData: `crops` is another array than the network takes.
-            BadBundle: The network has no embeddings, or returns none that can be used.
+            BadBundle: The network returns no embeddings that can be used.
         """
-
-    @abstractmethod
-    def represent(self, crops: Crop) -> npt.NDArray[Any]:
-        """Return the input of `compare` for each face: its embedding, or its crop."""
 
     @abstractmethod
     def compare(self, left: npt.NDArray[Any], right: npt.NDArray[Any]) -> ScoreArray:
@@ -246,17 +246,14 @@ class EmbeddingScorer(Scorer):
     def width(self) -> int:
         side = self._crop_px
         noise = np.arange(3 * side * side).astype(np.uint8).reshape(1, side, side, 3)
-        return int(self.embed(noise).shape[1])
+        return int(self.represent(noise).shape[1])
 
-    def embed(self, crops: Crop) -> ScoreArray:
+    def represent(self, crops: Crop) -> ScoreArray:
         self._check_crops(crops)
         if not len(crops):
             return np.zeros((0, self.width), np.float32)
         starts = range(0, len(crops), self._batch)
         return np.concatenate([self._embed_batch(crops[at : at + self._batch]) for at in starts])
-
-    def represent(self, crops: Crop) -> ScoreArray:
-        return self.embed(crops)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         return pair_scores(left, right)
@@ -334,9 +331,6 @@ class PairScorer(Scorer):
 
     @property
     def width(self) -> int:
-        raise self.model.no_embeddings("embeddings are needed")
-
-    def embed(self, crops: Crop) -> ScoreArray:
         raise self.model.no_embeddings("embeddings are needed")
 
     def represent(self, crops: Crop) -> Crop:

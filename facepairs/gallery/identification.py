@@ -8,7 +8,7 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.gallery.vectors import Vectors
-from facepairs.photos.face_sample import FaceResult, FaceSample, stack_crops
+from facepairs.photos.face_sample import FaceResult, FaceSample
 from facepairs.support.results import Result
 from facepairs.support.words import counted
 from facepairs.verification.verdict import threshold_text
@@ -134,13 +134,13 @@ def identify_among(
     Args:
         vectors: Of a gallery that is not empty.
         verifier: Embeds the faces.
-        faces: Faces with crops.
+        faces: From `Verifier.detect`.
         point: The threshold.
         max_fpir: As in `Identification`.
         top: Number of candidates to return.
     """
     errors, found = verifier.model.profile.errors, []
-    for face, row in zip(faces, verifier.scorer.embed(stack_crops(faces)), strict=True):
+    for face, row in zip(faces, verifier.represent(faces), strict=True):
         candidates = _best_candidates(vectors, vectors.best(row), point, top)
         found.append(
             Identification(

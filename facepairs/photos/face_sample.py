@@ -1,16 +1,14 @@
 """One face of a photo as a network takes it, and the reference to a face."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import numpy.typing as npt
 
-from facepairs.errors import BadConfig, BadData, BadImage, ImageProblem
+from facepairs.errors import BadConfig, BadImage, ImageProblem
 from facepairs.photos.crop import Crop
 from facepairs.photos.frame import Face
 from facepairs.photos.hints import Hint
@@ -136,23 +134,6 @@ class FaceSample:
             hints=self.hints,
             description=self.describe(),
         )
-
-
-def stack_crops(faces: Sequence[FaceSample]) -> Crop:
-    """Return the crops of faces: uint8[N, crop_px, crop_px, 3].
-
-    Raises:
-        BadImage: A photo cannot be used.
-        BadData: A face has no crop: it comes from `read`, not from `detect`.
-    """
-    crops = []
-    for face in faces:
-        if face.error:
-            raise face.error
-        if face.crop is None:
-            raise BadData(f"{face.name}: this face has no crop; take one that detect returned")
-        crops.append(face.crop)
-    return np.stack(crops)
 
 
 def choose_face(faces: list[FaceSample], number: int) -> FaceSample:

@@ -6,7 +6,7 @@ from facepairs.errors import NotEnrolled
 from facepairs.gallery.enrol import Enrolment
 from facepairs.gallery.gallery import Gallery
 from facepairs.gallery.identification import Identification
-from facepairs.photos.face_sample import FaceResult, FaceSample, stack_crops
+from facepairs.photos.face_sample import FaceResult, FaceSample
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url
@@ -78,11 +78,12 @@ class Service:
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
+        self.verifier.model.check_embeds("embeddings are needed")
         faces = [
             self.verifier.detect_face(photo, name=f"image {number}")
             for number, photo in enumerate(request.image, 1)
         ]
-        rows = self.verifier.scorer.embed(stack_crops(faces))
+        rows = self.verifier.represent(faces)
         results = [face.to_result() for face in faces]
         return schema.EmbedResult(embeddings=rows.tolist(), faces=results, model=self._model)
 

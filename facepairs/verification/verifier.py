@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.error_profile import (
     EQUAL_PRIORS,
@@ -181,18 +182,29 @@ class Verifier:
         """
         point = point or self.operating_point()
         check_prior(prior)
-        for face in (left, right):
-            if face.error:
-                raise face.error
-        reader = PhotoReader(self.model.aligned, self.model.framing, self.scorer)
-        rows = [face.embedding[None] for face in reader.embed([left, right])]  # type: ignore[index]
-        score = float(self.scorer.compare(rows[0], rows[1])[0])
+        rows = self.represent([left, right])
+        score = float(self.scorer.compare(rows[:1], rows[1:])[0])
         faces = [side.face for side in (left, right) if side.face]
         if faces:  # with the errors of faces of this size, and turned this far
             side_px = min(face.side_px for face in faces)
             yaw = max(abs(face.yaw) for face in faces)
             point = point_for_faces(self.model.profile, point, side_px, yaw)
         return Verdict.of(self.model, score, point, prior, (left, right))
+
+    def represent(self, faces: Sequence[FaceSample]) -> npt.NDArray[Any]:
+        """Return what the network compares of faces from `detect` or `read`; nothing is stored.
+
+        Returns:
+            The embeddings, float32[N, D]; of a network of pairs the crops, uint8[N, side, side, 3].
+
+        Raises:
+            BadImage: A face from `read` has an error.
+        """
+        for face in faces:
+            if face.error:
+                raise face.error
+        reader = PhotoReader(self.model.aligned, self.model.framing, self.scorer)
+        return np.stack([face.embedding for face in reader.embed(faces)])  # type: ignore[misc]
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order.

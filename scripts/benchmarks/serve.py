@@ -117,10 +117,10 @@ def batch_speed(crops: Any) -> dict[int, float]:
     scorer = Verifier.load(threads=1).scorer
     speeds = {}
     for size in (1, 2, 4, 8, 16):
-        scorer.embed(crops[:size])
+        scorer.represent(crops[:size])
         begun = time.perf_counter()
         for at in range(0, len(crops) - size + 1, size):
-            scorer.embed(crops[at : at + size])
+            scorer.represent(crops[at : at + size])
         speeds[size] = round(len(crops) // size * size / (time.perf_counter() - begun), 1)
     return speeds
 

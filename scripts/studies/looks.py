@@ -140,7 +140,7 @@ class Study:
         )
 
     def _embed(self, crop: Pixels) -> list[float]:
-        return self.verifier.scorer.embed(crop[None])[0].tolist()
+        return self.verifier.scorer.represent(crop[None])[0].tolist()
 
 
 def landmark_error(face: FaceSample, truth: Points) -> float:

@@ -41,8 +41,8 @@ def test_the_order_of_two_images_does_not_matter(scorer, count, seed):
 
 def test_no_crops_have_no_embeddings_but_their_width(make_bundle):
     scorer = scorer_of(make_bundle("embedding"))
-    rows = scorer.embed(crops(0))
-    assert (rows.shape, rows.dtype) == ((0, scorer.embed(crops(1)).shape[1]), np.float32)
+    rows = scorer.represent(crops(0))
+    assert (rows.shape, rows.dtype) == ((0, scorer.represent(crops(1)).shape[1]), np.float32)
 
 
 def test_a_pair_network_returns_its_own_scores(make_bundle):
@@ -57,13 +57,13 @@ def test_a_pair_network_returns_its_own_scores(make_bundle):
 def test_an_embedding_network_scores_by_the_cosine(make_bundle):
     scorer = scorer_of(make_bundle("embedding"))
     left, right = crops(5), crops(5, 1)
-    rows = scorer.embed(left)
+    rows = scorer.represent(left)
     assert rows.dtype == np.float32
     assert rows.shape == (5, 24)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
     scores = score_pairs(scorer, left, right)
-    assert np.array_equal(scores, pair_scores(rows, scorer.embed(right)))
-    assert np.allclose(scores, (rows * scorer.embed(right)).sum(1), atol=1e-6)
+    assert np.array_equal(scores, pair_scores(rows, scorer.represent(right)))
+    assert np.allclose(scores, (rows * scorer.represent(right)).sum(1), atol=1e-6)
     assert np.allclose(score_pairs(scorer, left, left), 1, atol=1e-6)
 
 
@@ -129,15 +129,15 @@ FRAME = [CROP_PX, CROP_PX, 3]
 )
 def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network):
     with pytest.raises(BadBundle):
-        scorer_of(make_bundle("embedding", network())).embed(crops(2))
+        scorer_of(make_bundle("embedding", network())).represent(crops(2))
 
 
 def test_outputs_of_another_shape_are_refused(make_bundle):
     flat = one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]})
     with pytest.raises(BadBundle):
-        scorer_of(make_bundle("embedding", flat)).embed(crops(2))
+        scorer_of(make_bundle("embedding", flat)).represent(crops(2))
     with pytest.raises(BadBundle):
-        scorer_of(make_bundle("embedding", embedding_network(normalised=False))).embed(crops(2))
+        scorer_of(make_bundle("embedding", embedding_network(normalised=False))).represent(crops(2))
     with pytest.raises(BadBundle):
         score_pairs(
             scorer_of(make_bundle("pair", pair_network(negative_log=True))), crops(2), crops(2)

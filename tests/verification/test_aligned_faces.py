@@ -89,7 +89,7 @@ def test_embeddings_follow_the_alignment(verifier, photos):
         pytest.skip("a pair network has no embeddings")
     rows = verifier.embed(photos[:3])
     crops = np.stack([verifier.detect(photo, every=False)[0].crop for photo in photos[:3]])
-    assert np.array_equal(rows, verifier.scorer.embed(crops))
+    assert np.array_equal(rows, verifier.scorer.represent(crops))
 
 
 @pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
