@@ -34,7 +34,6 @@ class Recipe:
     """How a model is trained.
 
     Attributes:
-        network: Name of its architecture; bundles keep it.
         head: Function that builds its layers for a side of images in pixels, as module:function.
             With `embeds` it builds images → embeddings of length 1, else two images → a logit.
         embeds: Whether it learns an embedding. Then batches are genuine pairs of distinct people,
@@ -58,7 +57,6 @@ class Recipe:
         article: Draw pairs as the tutorials' article does, for comparison.
     """
 
-    network: str
     head: str = ""
     embeds: bool
     precomputes: bool = False
@@ -93,7 +91,6 @@ class Recipe:
 
 FINE_TUNING = Pace(epochs=8, pairs_per_epoch=640, learning_rate=1e-4)
 ARTICLE = Recipe(
-    network="difference-article",
     head="facepairs.models.convolutional:article_head",
     embeds=False,
     from_scratch=Pace(epochs=30, pairs_per_epoch=25_600, learning_rate=2e-3),
@@ -104,7 +101,6 @@ ARTICLE = Recipe(
 )
 RECIPES: dict[Model, Recipe] = {
     "resnet": Recipe(
-        network="resnet",
         head="facepairs.models.resnet:face_resnet",
         embeds=True,
         from_scratch=FINE_TUNING,
@@ -121,7 +117,6 @@ RECIPES: dict[Model, Recipe] = {
         augment=0.0,
     ),
     "fisher": Recipe(
-        network="fisher",
         embeds=True,
         precomputes=True,
         from_scratch=Pace(epochs=20, pairs_per_epoch=6_656, learning_rate=2e-3),
@@ -131,7 +126,6 @@ RECIPES: dict[Model, Recipe] = {
         several_share=0.75,
     ),
     "siamese": Recipe(
-        network="siamese",
         head="facepairs.models.convolutional:face_tower",
         embeds=True,
         from_scratch=Pace(epochs=30, pairs_per_epoch=12_800, learning_rate=2e-3),
@@ -143,7 +137,6 @@ RECIPES: dict[Model, Recipe] = {
     ),
     "difference": replace(
         ARTICLE,
-        network="difference",
         head="facepairs.models.convolutional:difference_head",
         from_scratch=Pace(epochs=40, pairs_per_epoch=12_800, learning_rate=2e-3),
         weight_decay=1e-3,

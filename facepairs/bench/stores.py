@@ -66,7 +66,7 @@ def measure_steps(job: Job) -> Measurement:
     keras.utils.set_random_seed(SEED)
     config = TrainConfig(model="difference").resolve()
     recipe = config.recipe
-    model = build_network(recipe.network, job.crop_px, recipe.image_size, recipe.augment)
+    model = build_network(config.model, job.crop_px, recipe.image_size, recipe.augment)
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(config.learning_rate), loss, jit_compile=False)
     batches = _open(job, SEED)

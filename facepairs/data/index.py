@@ -23,13 +23,16 @@ import numpy.typing as npt
 from facepairs.errors import BadData
 from facepairs.support.places import is_leftover, refuse_url
 
-READABLE = (  # suffixes of the formats that `photos.formats` knows
+READABLE = (  # suffixes of the formats that `photos.formats` knows; those of others are below
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
 APART = "_apart"  # the folder in which `group` leaves faces that belong to no person
 UNNAMED = re.compile(r"person_(\d{4,})")  # a person whom `group` found, not named yet
-OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
+RAW_FILES = (  # of cameras
+    *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".pef", ".srw", ".raw"),
+)
+OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", *RAW_FILES)
 
 SkipReason = Literal[
     "empty_person", "nested_folder", "not_image", "stray_photo", "unreadable", "unsupported"
@@ -234,12 +237,13 @@ def walk(
         yield Path(place), [name for name in files if not is_leftover(name)]
 
 
-def photos_below(folder: Path) -> Iterator[str]:
-    """Yield the path below a folder, with slashes, of each file with an image's suffix.
+def files_by_suffix(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the path below a folder, with slashes, of each file in it, and its suffix.
 
     Raises:
         BadData: The folder cannot be read.
     """
+    refuse_url(folder)
 
     def refuse(error: OSError) -> None:
         if error.filename == os.fspath(folder):
@@ -247,8 +251,8 @@ def photos_below(folder: Path) -> Iterator[str]:
 
     for place, files in walk(folder, refuse):
         for name in files:
-            if name.lower().endswith(READABLE):
-                yield (place / name).relative_to(folder).as_posix()
+            path = (place / name).relative_to(folder)
+            yield path.as_posix(), path.suffix.lower()
 
 
 def _build(

@@ -5,27 +5,23 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
-from facepairs.data.index import READABLE, walk
+from facepairs.data.index import RAW_FILES, READABLE, files_by_suffix
 from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.grouping.clarity import doubts
 from facepairs.grouping.linkage import unit_rows
 from facepairs.photos.face_sample import FaceSample
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
-from facepairs.support.places import refuse_url
 from facepairs.verification.verifier import Verifier
 
 NO_FACE = "no face"
 VIDEOS = (".mp4", ".mov", ".m4v", ".avi", ".mkv", ".mts", ".m2ts", ".3gp", ".mpg", ".wmv", ".webm")
-RAW_FILES = (
-    *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf", ".pef", ".srw", ".raw"),
-)
 Box = tuple[int, int, int]
 """The square around a face: left, top and side in pixels of the upright photo."""
 
@@ -95,21 +91,13 @@ def find_photos(root: Path) -> tuple[list[str], dict[str, int]]:
     Raises:
         BadData: The folder is missing, cannot be read, or holds no photo.
     """
-    refuse_url(root)
-
-    def refuse(error: OSError) -> None:
-        if error.filename == str(root):
-            raise BadData(f"{root}: {error.strerror}; give a folder of photos") from None
-
     photos: list[str] = []
     others: Counter[str] = Counter()
-    for place, files in walk(root, refuse):
-        for name in files:
-            suffix = PurePath(name).suffix.lower()
-            if suffix in READABLE:
-                photos.append((place / name).relative_to(root).as_posix())
-            elif suffix in VIDEOS or suffix in RAW_FILES:
-                others["video" if suffix in VIDEOS else "raw file"] += 1
+    for name, suffix in files_by_suffix(root):
+        if suffix in READABLE:
+            photos.append(name)
+        elif suffix in VIDEOS or suffix in RAW_FILES:
+            others["video" if suffix in VIDEOS else "raw file"] += 1
     if not photos:
         raise BadData(f"{root}: no photos in it or below; give a folder of photos")
     return sorted(photos, key=os.path.splitext), dict(others)  # "a.jpg" before "a copy.jpg"

@@ -20,8 +20,8 @@ def _load(name: str) -> Callable[[int], keras.Model]:
 
 # The networks that are built of one function of layers; the recipes name them.
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
-    recipe.network: (EmbeddingNetwork if recipe.embeds else PairNetwork, _load(recipe.head))
-    for recipe in RECIPES.values()
+    name: (EmbeddingNetwork if recipe.embeds else PairNetwork, _load(recipe.head))
+    for name, recipe in RECIPES.items()
     if recipe.head
 }
 

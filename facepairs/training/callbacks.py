@@ -18,13 +18,13 @@ Logs = dict[str, Any] | None  # as Keras passes them to callbacks
 
 
 class Timekeeper(keras.callbacks.Callback):  # type: ignore[misc]
-    """Measures each epoch, reports it, and ends the training in time. Comes first.
+    """Measures each epoch, saves and reports it, and ends the training in time. Comes first.
 
     Adds to the logs: `learning_rate`, `pairs_per_s`, `input_wait`, `seconds` and `wall_s`, which
     `Epoch` describes.
 
     Args:
-        progress: How far the training has got; its history is extended.
+        progress: How far the training has got; each epoch is added to it.
         rate: The learning rate; where time is limited, its epochs are planned again after each.
         config: The settings, of which those on the length count.
         ending_s: Time to leave for what follows the epochs.
@@ -75,7 +75,7 @@ class Timekeeper(keras.callbacks.Callback):  # type: ignore[misc]
             "wall_s": self._progress.wall_s,
         }
         row = Epoch(epoch + 1, **{name: float(logs[name]) for name in Epoch.__struct_fields__[1:]})
-        self._progress.history.append(row)
+        self._progress.add(row, self.model)
         self._plan()
         left_s = row.seconds * (rate.epochs / row.epoch - 1)
         console.log(

@@ -134,7 +134,7 @@ def build_and_compile(data: TrainingData, workers: Workers) -> tuple[Network, Pl
             network = FisherNetwork(recipe.crop_px, recipe.image_size, seed=config.seed)
         else:
             network = build_network(
-                recipe.network, recipe.crop_px, recipe.image_size, recipe.augment, config.seed
+                config.model, recipe.crop_px, recipe.image_size, recipe.augment, config.seed
             )
         check_exportable(network.inference_model())
         workers.synchronise(network.head)
@@ -147,7 +147,7 @@ def build_and_compile(data: TrainingData, workers: Workers) -> tuple[Network, Pl
         )
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
         network.compile(optimizer, loss, jit_compile=False)
-        optimizer.build(network.trainable_variables)
+        optimizer.build(network.trainable_variables)  # so that its state can be loaded before `fit`
     return network, rate
 
 
@@ -170,8 +170,7 @@ def _validate_start(network: Network, validation: tf.data.Dataset, progress: Pro
     """Add the weights of the bundle that training starts from, as epoch 0."""
     val_auc = network.evaluate(validation, verbose=0, return_dict=True)["auc"]
     console.log(f"validation AUC {val_auc:.4f} at the start")
-    progress.history.append(Epoch(0, 0.0, float(val_auc), progress.wall_s))
-    progress.save(network)
+    progress.add(Epoch(0, 0.0, float(val_auc), progress.wall_s), network)
 
 
 def _describe_selection(config: Settings, progress: Progress) -> None:
@@ -229,7 +228,6 @@ def _fit_epochs(
         callbacks=[
             timekeeper,
             *shown,
-            LambdaCallback(on_epoch_end=lambda epoch, logs: progress.save(network)),
             *callbacks,
             LambdaCallback(on_epoch_end=end_epoch),
         ],

@@ -130,19 +130,20 @@ class Progress:
             candidates = [row for row in self.history if row.epoch in (0, self.epochs_done)]
         return max(candidates, key=lambda row: (row.val_auc, -row.epoch), default=None)
 
-    def save(self, model: "keras.Model") -> None:
-        """Save the weights of a compiled model and its optimizer after the last epoch.
+    def add(self, epoch: Epoch, model: "keras.Model") -> None:
+        """Add a finished epoch; save the weights of the compiled model and its optimizer after it.
 
         Raises:
             BadData: They cannot be written; what was saved before stays.
         """
+        self.history.append(epoch)
         if not self._writes:
             return
         file = _WeightsFile()
         model.save_weights(file)  # not to the disk: h5py ends a process whose disk is full
-        content, epoch = file.getvalue(), self.epochs_done
+        content = file.getvalue()
         digest = hashlib.sha256(content).hexdigest()[:DIGEST]
-        path = self._folder / f"epoch-{epoch:04d}-{self._sources}-{digest}{SUFFIX}"
+        path = self._folder / f"epoch-{epoch.epoch:04d}-{self._sources}-{digest}{SUFFIX}"
         with atomic_file(path, "wb") as handle:
             handle.write(content)
         with atomic_file(self.run / HISTORY) as handle:

@@ -153,9 +153,8 @@ def test_the_epoch_that_is_kept(tmp_path, tiny_model, aucs, chosen, kept, saved)
     progress = Progress(tmp_path, "sources", chosen, 0.0)
     for number, auc in enumerate(aucs):
         loss = 0.5 if number else None
-        progress.history.append(Epoch(number, float(number), auc, 3.0, loss))
         tiny_model.layers[0].bias.assign([number])
-        progress.save(tiny_model)
+        progress.add(Epoch(number, float(number), auc, 3.0, loss), tiny_model)
     files = sorted((tmp_path / "checkpoints").iterdir())
     assert [int(path.name.split("-")[1]) for path in files] == saved
     again = Progress(tmp_path, "sources", chosen, 0.0)
@@ -170,8 +169,7 @@ def test_the_epoch_that_is_kept(tmp_path, tiny_model, aucs, chosen, kept, saved)
 
 def test_a_damaged_history_is_refused(tmp_path, tiny_model):
     progress = Progress(tmp_path, "sources", True, 0.0)
-    progress.history.append(Epoch(1, 2.0, 0.75, 3.0, 0.1, 0.01, 20.0, 0.25))
-    progress.save(tiny_model)
+    progress.add(Epoch(1, 2.0, 0.75, 3.0, 0.1, 0.01, 20.0, 0.25), tiny_model)
     assert read_history(tmp_path) == progress.history
     with (tmp_path / "history.csv").open("a") as handle:
         handle.write("2,0.25")
@@ -183,16 +181,15 @@ def test_a_damaged_history_is_refused(tmp_path, tiny_model):
 def test_a_full_disk_keeps_what_was_saved(tmp_path, tiny_model):
     progress = Progress(tmp_path, "sources", True, 0.0)
     for epoch in (1, 2):
-        progress.history.append(Epoch(epoch, 2.0, 0.75, 3.0))
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        row, limit = Epoch(epoch, 2.0, 0.75, 3.0), resource.getrlimit(resource.RLIMIT_FSIZE)
         if epoch == 1:
-            progress.save(tiny_model)
+            progress.add(row, tiny_model)
             before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
             continue
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limit[1]))
         try:
             with pytest.raises(BadData, match="epoch-0002"):
-                progress.save(tiny_model)
+                progress.add(row, tiny_model)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
