@@ -6,7 +6,7 @@ resumed run reads them. `settings.toml.template` says what each means; what user
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -115,7 +115,7 @@ class TrainConfig:
         Raises:
             BadConfig: A name is unknown or a value is not allowed.
         """
-        return from_table({**self.to_table(), **changes})
+        return validate({**self.to_table(), **changes}, TrainConfig)
 
     def to_toml(self) -> str:
         """Return the settings as TOML, one line per field that has a value."""
@@ -235,22 +235,9 @@ def _model_of(bundle: Bundle) -> Model:
     return model
 
 
-def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
-    """Build a TrainConfig from plain values.
-
-    Args:
-        table: Values by field name.
-        source: The file that they come from, for messages.
-
-    Raises:
-        BadConfig: Names the source, the field, its value and what is allowed.
-    """
-    return validate(table, TrainConfig, source)
-
-
 def load_config(path: Path) -> TrainConfig:
     """Read a TOML file; raise BadConfig with the file's name when it cannot be used."""
-    return from_table(read_table(path), str(path))
+    return validate(read_table(path), TrainConfig, str(path))
 
 
 def read_table(path: Path | None) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.choices import Loss
-from facepairs.config import TEMPLATE, TrainConfig, from_table, load_config
+from facepairs.config import TEMPLATE, TrainConfig, load_config
 from facepairs.errors import BadConfig
 from facepairs.recipes import RECIPES
+from facepairs.support.validation import validate
 
 
 def test_there_are_few_settings_and_each_is_explained():
@@ -25,9 +26,9 @@ def test_there_are_few_settings_and_each_is_explained():
 @given(st.integers(0, 2**31 - 1), st.floats(0, 0.5), st.booleans())
 def test_toml_round_trip(seed, share, skip):
     config = TrainConfig(model="siamese", seed=seed, validation_share=share, skip_bad=skip)
-    assert from_table(tomllib.loads(config.to_toml()), "text") == config
+    assert validate(tomllib.loads(config.to_toml()), TrainConfig, "text") == config
     settings = config.resolve()
-    assert from_table(tomllib.loads(settings.to_toml()), "text").resolve() == settings
+    assert validate(tomllib.loads(settings.to_toml()), TrainConfig, "text").resolve() == settings
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_toml_round_trip(seed, share, skip):
 )
 def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
     with pytest.raises(BadConfig, match=f"^file.toml: .*{why}"):
-        from_table(table, "file.toml")
+        validate(table, TrainConfig, "file.toml")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
 )
 def test_settings_that_contradict_each_other_are_refused(table, why):
     with pytest.raises(BadConfig, match=why):
-        from_table(table).resolve()
+        validate(table, TrainConfig).resolve()
 
 
 def test_missing_and_malformed_files_are_named(tmp_path):
@@ -107,7 +108,7 @@ def test_every_recipe_is_a_valid_configuration_of_a_network(model):
     recipe = RECIPES[model]
     assert (config.batch_size, config.recipe) == (recipe.batch_size, recipe)
     assert (config.start is None) == (recipe.starts_from == "")
-    assert from_table(tomllib.loads(config.to_toml())).resolve() == config
+    assert validate(tomllib.loads(config.to_toml()), TrainConfig).resolve() == config
 
 
 def test_lists_ask_for_view_1():

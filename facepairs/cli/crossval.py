@@ -38,13 +38,14 @@ def crossval(
     View 1. Ctrl-C saves, and --resume continues. `evaluate` compares the folders of several runs.
     Requires the train extra: pip install '.[train]'
     """
-    from facepairs.config import from_table, read_table
+    from facepairs.config import TrainConfig, read_table
     from facepairs.evaluation.report.table import text_of
     from facepairs.evaluation.report.tables import summaries_table
+    from facepairs.support.validation import validate
     from facepairs.training.view2.crossval import crossval as run
 
     given = {**read_table(config), **({"model": model} if model else {})}
-    settings = from_table(given, str(config or ""))
+    settings = validate(given, TrainConfig, str(config or ""))
     report = run(data, lists, out, settings, folds=fold or (), resume=resume)
     if json:
         print_json(report)

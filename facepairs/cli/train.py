@@ -54,7 +54,8 @@ def train(
     saved: stop with Ctrl-C, continue with --resume.
     Requires the train extra: pip install '.[train]'
     """
-    from facepairs.config import TrainConfig, from_table, read_table
+    from facepairs.config import TrainConfig, read_table
+    from facepairs.support.validation import validate
     from facepairs.training.train import train as run
 
     fields = {field.name for field in dataclasses.fields(TrainConfig)}
@@ -62,7 +63,7 @@ def train(
     for name, value in context.params.items():
         if name in fields and value is not None and value is not False:
             given[name] = str(value) if isinstance(value, Path) else value
-    settings = from_table(given, str(config or ""))
+    settings = validate(given, TrainConfig, str(config or ""))
     result = run(data, out, settings, resume=resume, devices=devices, store=store)
     if json or result.has_bundle:
         print_result(json, result.to_json(), [] if json else _rows(result, data))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, NamedTuple
 
 import msgspec
@@ -12,7 +12,6 @@ from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
 from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
 from facepairs.photos.photo_record import PhotoRecord
-from facepairs.photos.reader import PhotoReader
 from facepairs.photos.subject_faces import MOST_OTHERS
 from facepairs.support.results import Result
 from facepairs.verification.verifier import Verifier, subject_faces
@@ -77,36 +76,30 @@ class ReadPhoto(NamedTuple):
     put_off: bool = False
 
 
-@dataclass(frozen=True)
-class EnrolPhotos:
-    """Reads and embeds some photos in one call of the network; threads share it.
+def read_photos(
+    verifier: Verifier,
+    owner_of: Callable[[bytes], str | None],
+    any_quality: bool,
+    put_off: bool,
+    photos: Sequence[SubmittedPhoto],
+) -> list[ReadPhoto]:
+    """Read some photos and embed their faces in one call of the network.
 
-    Attributes:
+    Args:
         verifier: The model that embeds.
-        owner: Returns the person for whom the photo of a SHA-256 is already enrolled.
+        owner_of: Returns the person for whom the photo of a SHA-256 is already enrolled.
         any_quality: Also take photos that are hard to judge.
         put_off: Do not choose among several faces yet.
+        photos: The photos.
     """
+    # Reads the photo cache but stores nothing there: it would outlive the gallery's entry.
+    reader = verifier.reader(keep=False, all_hints=True)
 
-    verifier: Verifier
-    owner: Callable[[bytes], str | None]
-    any_quality: bool = False
-    put_off: bool = False
-
-    def __call__(self, photos: Sequence[SubmittedPhoto]) -> list[ReadPhoto]:
-        """Read each photo and embed its face."""
-        # Reads the photo cache but stores nothing there: it would outlive the gallery's entry.
-        reader = self.verifier.reader(keep=False, all_hints=True)
-        read = [self._read(reader, photo) for photo in photos]
-        embedded = reader.embed([photo.sample for photo in read])
-        return [one._replace(sample=sample) for one, sample in zip(read, embedded, strict=True)]
-
-    def _read(self, reader: PhotoReader, photo: SubmittedPhoto) -> ReadPhoto:
-        """Return a photo with its face, which is ready to be embedded."""
+    def read(photo: SubmittedPhoto) -> ReadPhoto:
         person, name, source, number = photo
         try:
             sample, content = reader.fetch(name, source)
-            owner = self.owner(sample.digest)
+            owner = owner_of(sample.digest)
             if owner is not None:
                 return ReadPhoto(person, sample, owner)
             if number == 1:
@@ -115,15 +108,19 @@ class EnrolPhotos:
                 sample = choose_face(reader.detect(name, content), number)
             if sample.error:
                 raise sample.error
-            if self.put_off and (sample.faces or 0) > 1:
+            if put_off and (sample.faces or 0) > 1:
                 return ReadPhoto(person, replace(sample, crop=None, embedding=None), put_off=True)
             poor = [hint.text for hint in sample.hints if hint.kind in POOR]
-            if poor and not self.any_quality:
+            if poor and not any_quality:
                 advice = "use a better photo, or take any quality (--any-quality, any_quality)"
                 raise BadImage(f"{name}: {'; '.join(poor)}; {advice}")
         except BadImage as error:
             return ReadPhoto(person, FaceSample(name, error.kept()))
         return ReadPhoto(person, sample)
+
+    found = [read(photo) for photo in photos]
+    embedded = reader.embed([photo.sample for photo in found])
+    return [photo._replace(sample=sample) for photo, sample in zip(found, embedded, strict=True)]
 
 
 def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:

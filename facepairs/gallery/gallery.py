@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO
 
@@ -16,12 +16,12 @@ from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
     Enrolment,
-    EnrolPhotos,
     ReadPhoto,
     Refused,
     SubmittedPhoto,
     choose_faces,
     note_known,
+    read_photos,
 )
 from facepairs.gallery.identification import Identification, identify_among
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
@@ -244,7 +244,7 @@ class Gallery:
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; use a number of days above 0")
         done, progress = 0, console.progress("enrolling photos")
-        read = EnrolPhotos(self.verifier, self.store.owner, any_quality, put_off)
+        read = partial(read_photos, self.verifier, self.store.owner, any_quality, put_off)
         records: dict[str, PhotoRecord] = {}
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):

@@ -10,13 +10,14 @@ from tiny.bundles import write_bundle_of
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
-from facepairs.config import TrainConfig, from_table, read_table
+from facepairs.config import TrainConfig, read_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, NotEnough
 from facepairs.fisher.network import FisherNetwork
 from facepairs.models.build import build_network
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
+from facepairs.support.validation import validate
 from facepairs.training.inputs.people import choose_people
 from facepairs.training.keras_models import load_initial_weights
 from facepairs.training.run_folder import settings_of_run
@@ -77,9 +78,9 @@ def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path
     assert config.batch_size == RECIPES["siamese"].batch_size
     file = tmp_path / "file.toml"
     file.write_text(f'init = "{folder}"\nepochs = 9\n')
-    config = from_table({**read_table(file), "learning_rate": 1e-5}).resolve()
+    config = validate({**read_table(file), "learning_rate": 1e-5}, TrainConfig).resolve()
     assert (config.epochs, config.learning_rate) == (9, 1e-5)
-    assert from_table(tomllib.loads(config.to_toml()), "text").resolve() == config
+    assert validate(tomllib.loads(config.to_toml()), TrainConfig, "text").resolve() == config
     assert TrainConfig(epochs=7).replace(init=folder).resolve().epochs == 7
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from facepairs.choices import Encoding
-from facepairs.config import Settings, from_table, read_table
+from facepairs.config import Settings, TrainConfig, read_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
@@ -24,6 +24,7 @@ from facepairs.pipeline.records.build import (
 from facepairs.pipeline.records.manifest import CacheManifest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
+from facepairs.support.validation import validate
 from facepairs.training.inputs.people import choose_people, usable_photos
 
 
@@ -93,7 +94,7 @@ def cache_config(config_file: Path | None, **options: Any) -> Settings:
     given = {name: value for name, value in options.items() if value not in (None, False)}
     table = {"model": "difference", **read_table(config_file), **given}
     table["pair_cache"] = "to be built"  # refused for a model that cannot read one
-    return from_table(table, str(config_file or "")).resolve()
+    return validate(table, TrainConfig, str(config_file or "")).resolve()
 
 
 def open_training_cache(
