@@ -20,8 +20,7 @@ from facepairs.data.findings import (
     shorten,
 )
 from facepairs.data.index import FaceIndex
-from facepairs.data.likeness import likeness_findings
-from facepairs.grouping.linkage import GroupMeans, average_linkage
+from facepairs.evaluation.likeness import likeness_findings
 from facepairs.photos.photo import read_below
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.subject_faces import SubjectFaces
@@ -29,10 +28,6 @@ from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.verifier import Verifier, subject_faces
 
 Embedding = npt.NDArray[np.float32]
-MIN_PHOTOS = 3  # in a folder: of two photos that differ, neither is the wrong one
-SAME_PERSON = 0.055  # height at which two people are proposed to be one
-MOST_PAIRS = 1000  # of such people
-STRANGER = 0.11  # height at which the photos of a folder are grouped, see `find_mislabelled`
 
 
 def check_dataset(root: Path) -> DatasetReport:
@@ -72,7 +67,9 @@ def check_dataset(root: Path) -> DatasetReport:
         findings.append(Finding("error", kind, (name,), f"{name}: {reason}."))
     findings += _duplicates(index, records, faces)
     findings += _face_findings(index, records, faces)
-    findings += _likeness(index, verifier, embeddings)
+    missing = np.full(verifier.scorer.width, np.nan, np.float32)
+    rows = np.stack([missing if row is None else row for row in embeddings])
+    findings += likeness_findings(index, rows, verifier.model.profile.cohort)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     content = np.array([record.content for record in records])
     return DatasetReport(
@@ -143,60 +140,3 @@ def _face_findings(
     for kind, images in found.items():
         if images:
             yield make_finding(kind, map(index.name, images))
-
-
-def _likeness(
-    index: FaceIndex, verifier: Verifier, found: Sequence[Embedding | None]
-) -> list[Finding]:
-    """Return the findings from the embeddings of the photos."""
-    missing = np.full(verifier.scorer.width, np.nan, np.float32)
-    embeddings = np.stack([missing if row is None else row for row in found])
-    same = find_same_people(index, embeddings, verifier.model.profile.cohort)
-    return list(likeness_findings(index, embeddings, find_mislabelled(index, embeddings), same))
-
-
-def find_same_people(
-    index: FaceIndex, embeddings: Embedding, cohort: Embedding | None
-) -> Iterator[tuple[int, int]]:
-    """Yield pairs of people who may be one, by their numbers, the most alike first.
-
-    Measured on LFW with the included model: of its 16.5 million pairs of people 23 are proposed; 21
-    are one person under two names, or show one person under a wrong name, or look it. Of people
-    whose photos were dealt to two folders, 65 % are found, and 83 % of those with three or more
-    photos in each. See `scripts/studies/same_people.py`.
-
-    Args:
-        index: The photos.
-        embeddings: float32[N, D], rows of length 1, or of NaN for photos that cannot be used.
-        cohort: The model's, see `grouping.linkage`.
-    """
-    usable = np.isfinite(embeddings[:, 0])
-    people, number = np.unique(index.person_of[usable], return_inverse=True)
-    if not len(people):
-        return
-    means = GroupMeans.of(embeddings[usable], number, cohort)
-    for _, one, other in means.nearest(SAME_PERSON, MOST_PAIRS):
-        yield int(people[one]), int(people[other])
-
-
-def find_mislabelled(index: FaceIndex, embeddings: Embedding) -> Iterator[int]:
-    """Yield the photos that probably show another person than the rest of their folder.
-
-    The photos of a folder are grouped. Where at least half of them make one group, the others are
-    found. With 3 % of the photos exchanged for other people's, 96 % of those are found among View
-    1's training people, and 95 % of what is found are such; among its test people 95 % and 95 %.
-
-    Args:
-        index: The photos.
-        embeddings: float32[N, D], rows of length 1, or of NaN for photos that cannot be used.
-    """
-    is_usable = np.isfinite(embeddings[:, 0])
-    for person in range(len(index.people)):
-        images = np.array(index.images_of(person))
-        images = images[is_usable[images]]
-        if len(images) < MIN_PHOTOS:
-            continue
-        group = average_linkage(embeddings[images], STRANGER).labels(STRANGER)
-        size = np.bincount(group)
-        if 2 * size.max() >= len(images):
-            yield from images[group != size.argmax()].tolist()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.evaluation.dataset_check import find_same_people
+from facepairs.evaluation.likeness import find_same_people
 from facepairs.verification.verifier import Verifier
 
 DRAWS = 100

@@ -4,7 +4,7 @@ import numpy as np
 from tiny.heaps import heap_of
 
 from facepairs.data.index import FaceIndex
-from facepairs.evaluation.dataset_check import find_mislabelled
+from facepairs.evaluation.likeness import find_mislabelled
 
 
 def test_photos_of_somebody_else_are_found_in_folders_of_three_and_more() -> None:

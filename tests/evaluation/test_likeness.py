@@ -3,8 +3,7 @@
 import numpy as np
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.likeness import likeness_findings, mean_faces, tells_apart
-from facepairs.evaluation.dataset_check import find_same_people
+from facepairs.evaluation.likeness import likeness_findings, tells_apart
 
 COUNTS = {"Ann": 3, "Anne": 2, "Bo": 1, "Boo": 1, "Cy": 4, "Di": 1}
 SAME = {"Anne": "Ann", "Boo": "Bo"}  # one person under two names
@@ -28,13 +27,13 @@ def folder(counts: dict[str, int]) -> tuple[FaceIndex, np.ndarray]:
 
 
 def found(index: FaceIndex, rows: np.ndarray) -> list[tuple[str, tuple[str, ...], str]]:
-    findings = likeness_findings(index, rows, (), find_same_people(index, rows, None))
+    findings = likeness_findings(index, rows, None)
     return [(finding.kind, finding.paths, finding.text) for finding in findings]
 
 
 def test_folders_of_one_person_are_proposed_with_photos_to_compare() -> None:
     index, rows = folder(COUNTS)
-    assert tells_apart(mean_faces(index, rows))
+    assert tells_apart(index, rows)
     (first, second) = found(index, rows)
     assert first[0] == second[0] == "same_person"
     assert "Ann and Anne may be one person" in first[2]
@@ -57,17 +56,11 @@ def test_copies_are_grouped_and_files_of_the_same_bytes_left_to_duplicates() -> 
 
 def test_photos_in_a_wrong_folder_are_named_where_people_can_be_told_apart() -> None:
     index, rows = folder({"Ann": 3, "Bo": 3, "Cy": 3})
-    (finding,) = likeness_findings(
-        index,
-        rows,
-        [
-            1,
-        ],
-        [],
-    )
+    rows[1] = unit(RNG.normal(size=256))
+    (finding,) = likeness_findings(index, rows, None)
     assert (finding.kind, finding.severity) == ("mislabelled", "warning")
     assert finding.paths == ("Ann/1.jpg",)
-    (finding,) = likeness_findings(index, np.repeat(rows[:1], 9, axis=0), [1], [])
+    (finding,) = likeness_findings(index, np.repeat(rows[:1], 9, axis=0), None)
     assert (finding.kind, finding.paths) == ("labels_unchecked", ())
 
 
