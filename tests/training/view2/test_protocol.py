@@ -19,7 +19,7 @@ def lists(many_faces, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def view(many_faces, lists):
-    return prepare_view2(many_faces, lists, (), "landmarks")[0]
+    return prepare_view2(many_faces, lists, (), TrainConfig(model="fisher").resolve())[0]
 
 
 def test_the_sets_partition_the_people(view):
@@ -77,8 +77,9 @@ def test_images_that_cannot_be_read_are_named(tmp_path):
     write_lists(tmp_path / "faces", tmp_path)
     index = FaceIndex.scan(tmp_path / "faces")
     index.path(5).write_bytes(index.path(5).read_bytes()[:900])
+    settings = TrainConfig(model="difference", align="none").resolve()
     with pytest.raises(BadData, match=str(index.path(5))):
-        prepare_view2(tmp_path / "faces", tmp_path, (), "none")
+        prepare_view2(tmp_path / "faces", tmp_path, (), settings)
     index.path(5).unlink()
     with pytest.raises(BadData, match=r"people\.txt: no image "):
-        prepare_view2(tmp_path / "faces", tmp_path, (), "none")
+        prepare_view2(tmp_path / "faces", tmp_path, (), settings)
