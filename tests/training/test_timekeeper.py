@@ -99,7 +99,7 @@ def test_the_first_epoch_is_always_done_and_epochs_limit_minutes(tmp_path, monke
     assert not training.keeper.is_over
     training.epoch(8.0, 2.0)
     assert (training.rate.epochs, training.model.stop_training) == (1, True)
-    training = Training(tmp_path, monkeypatch, minutes=1.0, epochs=2)
+    training = Training(tmp_path / "other", monkeypatch, minutes=1.0, epochs=2)
     training.epoch(1.0, 1.0)
     assert training.rate.epochs == 2
 
@@ -107,7 +107,6 @@ def test_the_first_epoch_is_always_done_and_epochs_limit_minutes(tmp_path, monke
 def test_a_resumed_training_has_the_time_that_is_left(tmp_path, monkeypatch):
     training = Training(tmp_path, monkeypatch, minutes=1.0)
     training.epoch(8.0, 2.0)
-    training.progress.save(training.model)
     again = Training(tmp_path, monkeypatch, minutes=1.0)
     assert again.rate.epochs == 3  # 20 s are over, with 5 s of this command
     again.now += 6.0
