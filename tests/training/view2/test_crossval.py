@@ -157,7 +157,8 @@ def test_finished_folds_are_not_trained_again(view, done, copied, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("facepairs.training.fit.fit_people", never)
-        assert crossval(view, copied).summary == done[0]
+        found = crossval(view, copied).summary  # of the copy's own place
+        assert msgspec.structs.replace(found, about=done[0].about) == done[0]
     first, second = (copied / f"fold-0{fold}" for fold in (1, 2))
     provenance_path(first / SCORES).unlink()
     (second / SCORES).write_text("genuine,score\n1,2\n")
