@@ -255,6 +255,11 @@ def files_by_suffix(folder: Path) -> Iterator[tuple[str, str]]:
             yield path.as_posix(), path.suffix.lower()
 
 
+def photos_below(folder: Path) -> Iterator[str]:
+    """Yield the path of each file with an image's suffix, as `files_by_suffix`."""
+    return (name for name, suffix in files_by_suffix(folder) if suffix in READABLE)
+
+
 def _build(
     root: Path, rows: Iterable[tuple[str, str, int]], skipped: Iterable[Skipped]
 ) -> FaceIndex:

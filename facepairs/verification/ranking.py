@@ -7,7 +7,7 @@ import msgspec
 
 from facepairs.bundles.error_profile import gallery_point
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.data.index import READABLE, files_by_suffix
+from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
 from facepairs.photos.face_sample import FaceResult
 from facepairs.support import console
@@ -119,8 +119,7 @@ def rank_folder(
     if own.error:
         raise own.error
     itself = os.path.realpath(photo)
-    images = (name for name, suffix in files_by_suffix(folder) if suffix in READABLE)
-    names = sorted(name for name in images if os.path.realpath(folder / name) != itself)
+    names = sorted(n for n in photos_below(folder) if os.path.realpath(folder / n) != itself)
     if not names:
         raise BadData(f"{folder}: has no other images ({', '.join(READABLE)})")
 

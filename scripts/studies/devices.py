@@ -47,7 +47,7 @@ def embed_all(paths: list[Path], crops_from: Path | None, network: Path | None, 
         detector = f", detector on {detector_device()}"
     kind = "float32" if network else "8 bits"
     where = f"{kind} on {verifier.scorer.device}{detector}"
-    np.savez(out, crops=crops, rows=verifier.scorer.embed(crops), where=where)
+    np.savez(out, crops=crops, rows=verifier.scorer.represent(crops), where=where)
 
 
 def float32_network() -> bytes:
