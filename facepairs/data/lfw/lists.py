@@ -221,7 +221,7 @@ def _tell_missing(path: Path, index: FaceIndex, missing: Iterable[str], skip: bo
         more = f", … ({len(names):,} in all)" if names[3:] else ""
         raise BadData(
             f"{path}: no image {', '.join(names[:3])}{more} in {index.root}; complete the copy "
-            f"({HOW_TO_FETCH}), or train and evaluate without the pairs of missing images",
+            f"({HOW_TO_FETCH}), or train without missing images",
             "skip_bad",
         )
     console.log(f"left out: {counted(len(names), 'photo')} of {path.name} missing in {index.root}")
