@@ -14,12 +14,12 @@ from processes.command_line import in_process
 from tiny.bundles import embedding_network, onnx_model, tiny_bundle
 from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
-from facepairs.bundles.embedder import Embedder
+from facepairs.bundles.embedder import ARCFACE_POINTS, Embedder
 from facepairs.errors import BadBundle, BadData
 from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.photos.decode import upright
 from facepairs.photos.detector import search_photo
-from facepairs.photos.frame import fit_crop
+from facepairs.photos.frame import TEMPLATE, fit_crop, fit_similarity
 from facepairs.photos.photo import open_photo
 from facepairs.photos.reader import PhotoReader
 from facepairs.verification.verifier import Verifier
@@ -245,6 +245,12 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     assert hints
     reader = PhotoReader(aligned=True, framing=CropSpec(250, 128))
     assert hints == reader.detect("small", small)[0].hints  # not of the network's square
+
+
+def test_arcface_s_template_is_nearly_the_mean_face_of_lfw():
+    points = np.array(ARCFACE_POINTS)
+    distance = np.linalg.norm(fit_similarity(points)(points) - TEMPLATE, axis=1)
+    assert distance.max() < 3.5  # of 250 pixels; a tenth more of any number is seen
 
 
 def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):

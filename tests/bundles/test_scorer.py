@@ -132,6 +132,11 @@ def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network)
         scorer_of(make_bundle("embedding", network())).represent(crops(2))
 
 
+def test_what_onnx_runtime_says_of_a_network_is_told(make_bundle):
+    with pytest.raises(BadBundle, match=r"refuses it \(.*rotobuf"):
+        scorer_of(make_bundle("embedding", b"no network"))
+
+
 def test_outputs_of_another_shape_are_refused(make_bundle):
     flat = one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]})
     with pytest.raises(BadBundle):

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from pathlib import Path
 
@@ -58,3 +59,22 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(
     assert re.search(r"^pil +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^pil +[█#]+ +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^broken +failed: AttributeError: ", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("word", "trained"), [("--training", ["files"]), ("--no-training", [])])
+def test_training_is_measured_from_the_stores_that_are_named(
+    word: str,
+    trained: list[str],
+    photos: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tensorflow.py").write_text("raise ModuleNotFoundError('none for the workers')")
+    search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", search)
+    done = bench(photos, "--rows", "files", word, "--json")
+    assert done.returncode == 0
+    report = json.loads(done.stdout)
+    reasons = {row["name"]: row["skipped"] for row in report["rows"] + report["training"]}
+    assert reasons == {"files": "none for the workers"}
+    assert [row["name"] for row in report["training"]] == trained

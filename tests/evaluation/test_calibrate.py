@@ -239,6 +239,13 @@ def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
     assert result.photos_left_out == 1
     assert result.genuine_pairs == 21
     assert result.model.alignment == "landmarks-5"
+    lost = max(path for path in data.glob("*/*") if path.parent != blank.parent)
+    kept = lost.read_bytes()
+    canvas(300, 300).save(lost)
+    with pytest.raises(NotEnough, match="give 19 of 7 people"):  # of 20
+        calibrate(bundle.folder, data, tmp_path / "none", skip_bad=True)
+    assert not (tmp_path / "none").exists()
+    lost.write_bytes(kept)
     (blank.parent / blank.with_name("second.jpg").name).write_bytes(b"")
     with pytest.raises(BadImage, match=r"second\.jpg"):
         calibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")

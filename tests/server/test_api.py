@@ -165,6 +165,7 @@ def test_other_addresses_and_methods_are_refused_as_json(client):
                                  ("GET", "/static/../app.py", 404)):  # fmt: skip
         answer = client.request(method, path)
         assert (answer.status_code, [*answer.json()]) == (status, ["error"]), path
+        assert answer.json()["error"]["kind"] == {404: "not_found", 405: "method"}[status]
 
 
 def test_the_description_names_every_route(client, ask):

@@ -9,7 +9,9 @@ from storage.archives import tree, zipped
 
 import facepairs
 from facepairs.data.importing import import_photos
+from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.support.console import showing
+from facepairs.verification.ranking import rank_folder
 from facepairs.verification.verifier import Verifier
 
 Phases = dict[str, list[tuple[int, int]]]
@@ -21,7 +23,8 @@ def phases():
     found: Phases = defaultdict(list)
 
     def progress(phase):
-        return lambda *counts: found[phase].append(counts)
+        calls = found[phase]  # also of a phase that never counts
+        return lambda *counts: calls.append(counts)
 
     with showing(progress=progress):
         yield found
@@ -66,10 +69,21 @@ def test_enrolling_and_embedding_count_photos(few_faces, tmp_path, phases):
 def test_grouping_counts_photos_faces_and_what_it_writes(few_faces, tmp_path, phases):
     groups = facepairs.group(few_faces, out=tmp_path / "people")
     faces = len(groups.person)
-    found = {"finding faces and embedding": 32, "grouping": faces}
-    assert phases.keys() >= found.keys()
-    for phase, total in found.items():
-        assert phases[phase][-1] == (total, total)
-    for phase, calls in phases.items():
-        assert calls[-1][0] == calls[-1][1] > 0, phase
-        assert calls == sorted(calls), phase
+    assert faces == 32
+    pictures = phases.pop("writing the page")[-1][1]
+    assert 0 < pictures <= faces
+    apart = phases.pop("cutting out faces")
+    assert apart == []  # one face on each photo
+    check(phases, {"finding faces and embedding": 32, "grouping": faces})
+    facepairs.group(few_faces, out=tmp_path / "people")
+    assert phases.pop("writing the page") == []  # the pictures are those of the earlier page
+    files = sum(path.suffix == ".jpg" for path in (tmp_path / "people").rglob("*"))
+    assert phases["reading the folder of people"][-1] == (files, files)
+
+
+def test_drawing_and_searching_count_photos(few_faces, tmp_path, phases):
+    write_synthetic_faces(tmp_path / "faces", people=3, photos=2, seed=1)
+    check(phases, {"drawing faces": 6})
+    photo = min(few_faces.glob("*/*.jpg"))
+    rank_folder(Verifier.load(threads=1), photo, few_faces)
+    check(phases, {"searching photos": 31})

@@ -9,7 +9,7 @@ from facepairs.bundles.error_profile import Calibration, operating_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage
 from facepairs.support.console import showing
-from facepairs.verification.ranking import rank_folder
+from facepairs.verification.ranking import Match, rank_folder
 from facepairs.verification.verifier import Verifier
 
 
@@ -61,6 +61,13 @@ def test_json_holds_the_ranking(verifier, folder):
     assert [one["path"] for one in values["photos"]] == [one.path for one in ranking.photos]
     assert [one["path"] for one in values["failed"]] == ["deep/broken.png", "empty.jpg"]
     assert "probability" not in repr(values)
+
+
+@pytest.mark.parametrize(
+    ("box", "faces", "told"), [([7, 8, 90], 2, "7,8 90x90"), ([7, 8, 90], 1, ""), (None, 1, "")]
+)
+def test_the_place_of_a_face_is_told_where_there_are_others(box, faces, told):
+    assert Match(1, "a.jpg", 0.9, True, box, faces).describe_face() == told
 
 
 def test_the_given_threshold_decides(verifier, folder):

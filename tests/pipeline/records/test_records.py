@@ -226,7 +226,11 @@ def test_a_pass_of_another_length_raises(cache, seed):
 
 def test_a_damaged_shard_is_found(cache):
     store, path = RecordStore.open(cache), cache / SHARD
-    assert store.find_damage() is None
+    calls: list[tuple[object, ...]] = []
+    with showing(progress=lambda phase: lambda *counts: calls.append((phase, *counts))):
+        assert store.find_damage() is None
+    done = np.cumsum([shard.pairs for shard in store.manifest.shards]).tolist()
+    assert calls == [("checking the cache", read, store.pairs) for read in done]
     data = path.read_bytes()
     *_, last = boundaries(data)
     flipped = bytearray(data)
