@@ -1,5 +1,6 @@
 import colorsys
 import json
+import multiprocessing
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import psutil
 import pytest
 from PIL import Image
 
@@ -273,6 +275,34 @@ def test_measurement_starts_after_the_warm_up(spec: Spec) -> None:
     assert len(taken) == WARM_UP_BATCHES + MIN_BATCHES
     assert 0 < result.pairs_per_s <= 4 / 0.002
     assert 0.5 <= result.cpu_s_per_1k_pairs < 5  # 2 ms for 4 pairs
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def test_cpu_time_of_child_processes_counts(spec: Spec) -> None:
+    child = multiprocessing.get_context("fork").Process(target=spin, daemon=True)
+    child.start()
+
+    def used_s() -> float:
+        return sum(psutil.Process(child.pid).cpu_times()[:2])
+
+    def row(job: Job) -> Any:
+        while True:
+            ends = used_s() + 0.02
+            while used_s() < ends:
+                time.sleep(0.002)
+            yield Batch(1, None, None)
+
+    try:
+        result = measure(row, Job(spec))
+    finally:
+        child.kill()
+        child.join()
+    assert result.cpu_s_per_1k_pairs is not None
+    assert result.cpu_s_per_1k_pairs > 15
 
 
 def test_select_rows() -> None:

@@ -94,6 +94,8 @@ def test_lists_choose_the_people_of_view_1(photos, tmp_path):
     config = TrainConfig(model="difference", lists=str(tmp_path))
     index, _, split = prepare(photos, config.resolve())
     assert {index.people[person] for person in split.training} <= set(names)
+    assert len(split.test) == 0  # View 1 has a list of its own
+    assert sum(map(len, vars(split).values())) == 12
     assert opened(photos, tmp_path / "c", config.resolve()).pairs == 40
     with pytest.raises(BadData):
         opened(photos, tmp_path / "c", TrainConfig(model="difference").resolve())

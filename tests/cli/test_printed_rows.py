@@ -8,7 +8,9 @@ import pytest
 from drawn.photos import noise_photos
 from processes.command_line import in_process
 from processes.ctrl_c import press_after
+from tiny.bundles import error_table, tiny_bundle
 
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.cli.shared.output import MAX_SHOWN, log, log_first, percent, warn_of_known
 from facepairs.support.results import SCHEMA
 from facepairs.verification.verifier import Verifier
@@ -121,6 +123,22 @@ def test_an_export(cosine_bundle: Path, tmp_path: Path) -> None:
         "inputs      image; output embedding",
         "difference  at most 0 from the bundle's network, on 8 crops (tolerance 0.0001)",
     ]
+    for place, made in ((cosine_bundle, "made 20"), (tmp_path / "out", "described by ")):
+        first = in_process("info", place, check=0).stdout.splitlines()[0]
+        assert f"(embedding network), {made}" in first
+
+
+def test_thresholds_that_a_verifier_has_not_are_shown_with_their_reason(tmp_path: Path) -> None:
+    points = (
+        OperatingPoint(0.75, max_fmr=0.01),
+        OperatingPoint(None, max_fmr=0.001, reason="too few pairs"),
+        OperatingPoint(None, max_fmr=0.0001),
+    )
+    bundle = tiny_bundle(tmp_path / "b", "embedding", errors=error_table(), thresholds=points)
+    lines = in_process("info", bundle.folder, check=0).stdout.splitlines()
+    told = [" ".join(line.split()) for line in lines if line.startswith("FMR")]
+    assert told == ["FMR 0.1 % too few pairs", "FMR 0.01 % no threshold"]
+    assert sum(line.startswith(("decides at", "or at")) for line in lines) == 2
 
 
 def test_enrolment_without_names_and_under_new_ones(few_faces: Path, tmp_path: Path) -> None:

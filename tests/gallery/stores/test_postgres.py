@@ -42,6 +42,7 @@ def test_a_lost_connection_is_made_again(postgres, store):
         with pytest.raises(BadGallery) as caught:
             store.people()
         assert "geheim" not in str(caught.value)
+        assert "OperationalError" not in str(caught.value)  # but what it says
     finally:
         postgres.start()
     assert store.put([photo(3, "Cy")], None) == [None]
