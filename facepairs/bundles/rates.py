@@ -32,6 +32,7 @@ LABELS = {
     GALLERY: "by the gallery's size",
     CHOSEN: "chosen on other pairs",
 }
+SAMPLE_SHARES = (0.1, 0.5, 0.9)  # of `SampleFigures`
 UNSURE = 2
 LARGE = 0.2  # from here on, "1 in 3" would be too coarse
 
@@ -139,6 +140,23 @@ class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
     mixed: tuple[Share, ...]
 
 
+class SampleFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What photos look like, one of each person, without labels; see `evaluation.drift`.
+
+    Attributes:
+        people: Number of people.
+        scores: The scores that 10, 50 and 90 % of the pairs of strangers are below.
+        sides_px: The sides of faces that 10, 50 and 90 % of the photos are below; None for whole
+            images.
+        hints: Share of the photos with each kind of hint.
+    """
+
+    people: Annotated[int, Meta(ge=2)]
+    scores: tuple[Finite, Finite, Finite]
+    sides_px: tuple[Finite, Finite, Finite] | None
+    hints: dict[str, Share]
+
+
 class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     """Errors at rising thresholds, measured on people that the network was not trained on.
 
@@ -153,6 +171,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         lookalike_fmr: The same among those that look alike; None where these are not known.
         fnmr: The same among genuine pairs.
         grouping: What was measured of groups of faces; None where it was not.
+        sample: What the photos look like; None where it was not measured.
 
     Raises:
         BadBundle: The columns differ in length, or thresholds do not rise.
@@ -168,6 +187,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     lookalike_fmr: Rows | None
     fnmr: Rows
     grouping: GroupErrors | None = None
+    sample: SampleFigures | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that do not fit together."""

@@ -15,6 +15,7 @@ from facepairs.cli.shared.output import (
     OK,
     log,
     log_first,
+    percent,
     print_json,
     print_result,
     print_rows,
@@ -22,7 +23,7 @@ from facepairs.cli.shared.output import (
 from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
-    from facepairs.data.findings import DatasetReport
+    from facepairs.data.findings import DatasetReport, ShownRates
     from facepairs.data.importing import ImportReport
 
 app = App(
@@ -67,6 +68,7 @@ def _print_report(report: "DatasetReport") -> None:
             ("images", f"{counts.images:,} ({counts.megabytes:,.1f} MB), {per_person}"),
             ("sizes", sizes),
             ("genuine pairs", f"{counts.genuine_pairs:,} possible"),
+            ("rates shown", _shown(report.shown_rates)),
         ]
     )
     shown: dict[str, int] = {}
@@ -78,6 +80,20 @@ def _print_report(report: "DatasetReport") -> None:
         if number > MAX_SHOWN:
             print(f"         … and {number - MAX_SHOWN:,} more of kind {kind}: use --json")
     print(_conclusion(report))
+
+
+def _shown(rates: "ShownRates | None") -> str:
+    """Return in words which error rates a study of the folder can show."""
+    if rates is None:
+        return "unknown without the measure extra"
+    best, half = (
+        " and ".join(f"{name} {percent(rate)}" for name, rate in pairs if rate is not None)
+        for pairs in (
+            (("FMR", rates.fmr_without_errors), ("FNMR", rates.fnmr_without_errors)),
+            (("FMR", rates.fmr), ("FNMR", rates.fnmr)),
+        )
+    )
+    return f"{best or 'none'} without errors" + (f"; {half} if half of it is true" if half else "")
 
 
 def _conclusion(report: "DatasetReport") -> str:

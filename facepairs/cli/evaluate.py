@@ -1,8 +1,9 @@
 """`facepairs evaluate`."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
+import typer
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import (
@@ -13,7 +14,7 @@ from facepairs.cli.shared.options import (
     Pairs,
     typed_command,
 )
-from facepairs.cli.shared.output import log, print_json
+from facepairs.cli.shared.output import NEGATIVE, OK, log, print_json, print_result
 from facepairs.errors import BadConfig
 from facepairs.support.places import check_output_file
 
@@ -22,14 +23,15 @@ EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report repor
 
 def evaluate(
     sources: Annotated[
-        list[str],
+        list[str] | None,
         Argument(
             metavar="SOURCE... [DATA]",
             help="One source to measure or several to compare: bundles (`default`: the included "
             "model), TOML files of other embedders, scores files, folders of crossval. Then the "
             "folder of Person_Name/photo.jpg.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     protocol: Annotated[
         Literal["heldout", "view1", "view2", "cfp-fp", "agedb-30", "calfw", "cplfw", "xqlfw"]
         | None,
@@ -49,6 +51,12 @@ def evaluate(
         bool,
         Option("--no-images", help="Leave photos out of the report, but not names."),
     ] = False,
+    tables: Annotated[
+        Path | None, Option(help="Folder to write every table to, as CSV and LaTeX.")
+    ] = None,
+    figures: Annotated[
+        Path | None, Option(help="Folder to write every figure to, as SVG and PNG.")
+    ] = None,
     groups: Groups = None,
     families: Families = None,
     factors: Annotated[
@@ -66,6 +74,13 @@ def evaluate(
             "for them.",
         ),
     ] = False,
+    replay: Annotated[
+        Path | None,
+        Option(
+            metavar="REPORT.json",
+            help="Compute the figures of an earlier --json again from its scores, and compare.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure a verifier's errors, or those of a scores file.
@@ -78,13 +93,13 @@ def evaluate(
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page
-    from facepairs.verification.provenance import check_scores_file
+    from facepairs.evaluation.report.export import write_figures, write_tables
 
-    if report is not None and report.suffix.lower() not in (".html", ".htm"):
-        raise BadConfig(f"{report}: use a name that ends in .html", "report")
-    for path, check in ((report, check_output_file), (out, check_scores_file)):
-        if path is not None:
-            check(path)
+    if replay is not None:
+        _replay(replay, json)
+    if not sources:
+        raise BadConfig("give a verifier and a folder of photos, or a scores file", "sources")
+    _check_outputs(out, report, tables, figures)
     result = measure(
         sources,
         protocol=protocol,
@@ -98,12 +113,46 @@ def evaluate(
     )
     for line in result.warnings:
         log(f"warning: {line}")
+    result = result.with_command(typed_command())
     if report is not None:
-        write_page(result, report, typed_command(), not no_images)
+        write_page(result, report, not no_images)
+    if tables is not None:
+        write_tables(result.tables(), tables)
+    if figures is not None:
+        write_figures(result.figures().values(), figures)
     if json:
         print_json(result.result)
     else:
         print(result)
-    for path in (out, report):
-        if path and not json:
+    if not json:
+        for path in filter(None, (out, report, tables, figures)):
             log(f"written: {path}")
+
+
+def _check_outputs(
+    out: Path | None, report: Path | None, tables: Path | None, figures: Path | None
+) -> None:
+    """Refuse places that cannot be written, before anything is measured."""
+    from facepairs.evaluation.report.export import check_folder
+    from facepairs.verification.provenance import check_scores_file
+
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise BadConfig(f"{report}: use a name that ends in .html", "report")
+    checks = ((out, check_scores_file), (report, check_output_file))
+    for path, check in (*checks, (tables, check_folder), (figures, check_folder)):
+        if path is not None:
+            check(path)
+
+
+def _replay(report: Path, json: bool) -> NoReturn:
+    """Compute the figures of a report again, print whether they are the same, and exit."""
+    from facepairs.evaluation.replay import replay
+
+    found = replay(report)
+    rows = [("the same" if found.same else "differs", found.describe())]
+    rows += [
+        (one.figure, f"{one.reported} in the report, {one.again} again")
+        for one in found.differences
+    ]
+    print_result(json, found, rows)
+    raise typer.Exit(OK if found.same else NEGATIVE)

@@ -27,8 +27,9 @@ from facepairs.cli.shared.output import (
 from facepairs.errors import one_line
 
 COMMANDS = (  # in the order of use
-    "verify", "score", "search", "group", "gallery", "data", "fetch", "calibrate", "evaluate",
-    "train", "crossval", "info", "export", "serve", "cache", "forget", "bench", "demo",
+    "verify", "score", "search", "group", "gallery", "data", "fetch", "calibrate", "plan",
+    "evaluate", "train", "crossval", "drift", "info", "export", "serve", "cache", "forget",
+    "bench", "demo",
 )  # fmt: skip
 SUMMARY = "Turn a folder of faces into a face verifier whose errors are known."
 EXAMPLE = (

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from facepairs.support.results import Result
 
 Severity = Literal["error", "warning", "note"]
@@ -136,6 +138,24 @@ class Counts:
     sizes_px: tuple[tuple[int, int], ...]
 
 
+class ShownRates(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest rates that a study of a folder can show; None where it shows none.
+
+    A study shows a rate where the upper end of the interval of 95 % is not above it.
+
+    Attributes:
+        fmr_without_errors: The FMR that it shows if no stranger is accepted.
+        fnmr_without_errors: The FNMR that it shows if no genuine pair is missed.
+        fmr: The FMR that four of five studies show if half of it is the true rate.
+        fnmr: The FNMR that four of five studies show if half of it is the true rate.
+    """
+
+    fmr_without_errors: float | None = None
+    fnmr_without_errors: float | None = None
+    fmr: float | None = None
+    fnmr: float | None = None
+
+
 class DatasetReport(Result, frozen=True, kw_only=True):
     """The result of `check_dataset`.
 
@@ -144,6 +164,8 @@ class DatasetReport(Result, frozen=True, kw_only=True):
         root: The folder.
         fingerprint: The fingerprint of the index.
         counts: Counts of the folder.
+        shown_rates: The smallest error rates that its photos with a face can show; None without the
+            extra `measure`.
         findings: Errors first, then warnings, then notes.
         bad_images: Numbers of the images that training cannot use.
     """
@@ -152,5 +174,6 @@ class DatasetReport(Result, frozen=True, kw_only=True):
     root: str
     fingerprint: str
     counts: Counts
+    shown_rates: ShownRates | None
     findings: tuple[Finding, ...]
     bad_images: tuple[int, ...]

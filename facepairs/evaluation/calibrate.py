@@ -146,7 +146,7 @@ def calibrate(
 def _calibrate(model: Model, index: FaceIndex, scored: PhotoScores, out: Path) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
     pairs, people = scored.pairs, counted(len(scored.people), "person", "people")
-    fitted = scored.calibrate(f"{people} of {index.root.absolute().name}/")
+    fitted = scored.calibrate(Verifier(model), f"{people} of {index.root.absolute().name}/")
     table, former = fitted.errors, model.profile
     assert table is not None
     assert fitted.calibration is not None

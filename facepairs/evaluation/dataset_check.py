@@ -21,9 +21,11 @@ from facepairs.data.findings import (
 )
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.likeness import likeness_findings
+from facepairs.evaluation.planning import shown_rates
 from facepairs.photos.photo import read_below
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.subject_faces import SubjectFaces
+from facepairs.support.extras import has_extra
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.verifier import Verifier, subject_faces
 
@@ -71,12 +73,14 @@ def check_dataset(root: Path) -> DatasetReport:
     rows = np.stack([missing if row is None else row for row in embeddings])
     findings += likeness_findings(index, rows, verifier.model.profile.cohort)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
+    photos = np.bincount(np.delete(index.person_of, [*problems]), minlength=1)
     content = np.array([record.content for record in records])
     return DatasetReport(
         ok=all(finding.severity != "error" for finding in findings),
         root=str(index.root),
         fingerprint=replace(index, content=content).fingerprint,
         counts=_count(index, records),
+        shown_rates=shown_rates(photos) if has_extra("measure") else None,
         findings=tuple(findings),
         bad_images=tuple(problems),
     )

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from facepairs.bundles.model import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig, BadImage
+from facepairs.evaluation.decisions import decide
 from facepairs.evaluation.factors import FACES, Column, measure_faces, read_factors
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
@@ -15,6 +18,8 @@ from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.curves import FARS
 from facepairs.evaluation.pair_scores import describe_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
+from facepairs.evaluation.record import EvaluationRecord, record_of
+from facepairs.evaluation.report.statement import history_table, statement_table
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
@@ -36,11 +41,13 @@ class EvaluationResult(Result, frozen=True, kw_only=True):
     """The figures of an evaluation.
 
     Attributes:
+        record: How it was made: on what, by whom thresholds were chosen, with which versions.
         models: The figures of each verifier, or of each file of scores.
         comparison: None for one verifier.
         warnings: Limits of the figures, one line each.
     """
 
+    record: EvaluationRecord
     models: list[Summary]
     comparison: Comparison | None
     warnings: list[str]
@@ -55,6 +62,7 @@ class Evaluation:
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were to be scored here, if any were.
+        record: How it was made.
         warnings: Limits of the figures, one line each.
     """
 
@@ -62,6 +70,7 @@ class Evaluation:
     comparison: Comparison | None
     data: Path | None
     selection: PairSelection | None
+    record: EvaluationRecord
     warnings: Sequence[str] = ()
 
     @property
@@ -86,9 +95,15 @@ class Evaluation:
         Args:
             brief: Only those that `facepairs evaluate` prints.
         """
-        return evaluation_tables(
-            self.measurements, self.comparison, self.data, self.selection, brief
-        )
+        tables = evaluation_tables(self.measurements, self.comparison, brief)
+        if brief:
+            return tables
+        first = statement_table(self.measurements, self.record, self.warnings)
+        return [first, *tables, history_table(self.measurements, self.record)]
+
+    def with_command(self, command: str) -> "Evaluation":
+        """Return it with the command line that made it."""
+        return replace(self, record=msgspec.structs.replace(self.record, command=command))
 
     def figures(self) -> "dict[str, Figure]":
         """Draw the figures of the report: `roc` and `det`, then `scores-1`, … of each verifier.
@@ -103,6 +118,7 @@ class Evaluation:
     def result(self) -> EvaluationResult:
         """All figures, as JSON has them."""
         return EvaluationResult(
+            record=self.record,
             models=[measured.summary for measured in self.measurements],
             comparison=self.comparison,
             warnings=list(self.warnings),
@@ -201,10 +217,15 @@ def evaluate(
         if path not in models:
             measured[path] = measure_scores(Path(path), name, people_groups, relatives, columns)
     measurements = tuple(measured[path] for path, _ in named)
-    comparison = _compare(measurements) if len(measurements) > 1 else None
+    comparison = compare_measurements(measurements) if len(measurements) > 1 else None
     warnings = [line for measured in measurements for line in measured.warnings]
     lines = list(dict.fromkeys(warnings))  # several may share a warning
-    return Evaluation(measurements, comparison, folder, selection, lines)
+    scores = [
+        str(scores_out) if scores_out and path in models else None if path in models else path
+        for path, _ in named
+    ]
+    record = record_of(measurements, scores, folder, selection, groups, families, factors)
+    return Evaluation(measurements, comparison, folder, selection, record, lines)
 
 
 def _measure_models(
@@ -254,6 +275,8 @@ def _measure_models(
             source=path,
             pairs=chosen.source,
             scored_by=model.place,
+            network_sha256=model.network.embedder_sha256,
+            thresholds_set_on=model.profile.errors.measured_on if model.profile.errors else None,
             alignment=model.alignment,
             pairs_with_known_people=known_pairs,
             people_left_out=chosen.people_left_out,
@@ -282,8 +305,8 @@ def _measure_models(
     return measured
 
 
-def _compare(measurements: Sequence[Measurement]) -> Comparison:
-    """Compare verifiers on the first one's pairs, in its order."""
+def compare_measurements(measurements: Sequence[Measurement]) -> Comparison:
+    """Compare verifiers on the first one's pairs, in its order, all by the same rules."""
     first = measurements[0].pairs
     orders = [
         match_pairs(
@@ -292,12 +315,26 @@ def _compare(measurements: Sequence[Measurement]) -> Comparison:
         for one in measurements
     ]
     ordered = list(zip(measurements, orders, strict=True))
+    scores = [one.pairs.score[order] for one, order in ordered]
+    accepted = [one.decided.accepted[order] for one, order in ordered]
+    source, accuracies = measurements[0].decided.source, None
+    if all(one.decided.source is source for one in measurements):
+        accuracies = [one.summary.balanced_accuracy for one in measurements]
+    else:  # the threshold of each part of the pairs comes from the others, of every verifier
+        again = [decide(first.genuine, score, None, first.fold) for score in scores]
+        accepted, source = [one.accepted for one in again], again[0].source
+    decided = None
+    if all(one.summary.verify_point for one in measurements):
+        decided = [one.by_default.accepted[order] for one, order in ordered]
     return compare(
-        [measured.summary.about.name for measured in measurements],
+        [one.summary.about.name for one in measurements],
         first.genuine,
-        [one.pairs.score[order] for one, order in ordered],
-        [one.decided.accepted[order] for one, order in ordered],
+        scores,
+        accepted,
         FARS,
         first.people,
         first.relatives,
+        decided=decided,
+        accuracies=accuracies,
+        threshold_source=source,
     )

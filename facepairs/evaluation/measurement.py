@@ -83,6 +83,7 @@ def measure_scores(
     groups: PeopleGroups | None = None,
     families: PeopleGroups | None = None,
     factors: Sequence[Column] | None = None,
+    points: Sequence[OperatingPoint] | None = None,
 ) -> Measurement:
     """Measure a scores file, also one of another system, or the folder of a `crossval` method.
 
@@ -98,6 +99,7 @@ def measure_scores(
         families: Families of people, for intervals that know who is related.
         factors: What is known of photos or pairs, to measure the errors by it, and by what the file
             knows of faces; None for nothing.
+        points: Thresholds to measure at beside the balanced one; None for that of the file's model.
 
     Raises:
         BadConfig: There are no factors.
@@ -126,13 +128,15 @@ def measure_scores(
         if total not in (None, done):
             warnings.append(f"{path}: {done} of {total} folds are done; View 2 needs all")
     else:
-        points = [point] if point and point.name != BALANCED else []
+        if points is None:
+            points = [point] if point and point.name != BALANCED else []
         decisions, curves = _decide(pairs, origin.calibration if origin else None, points)
     about = About(
         name=name or short_name(path),
         source=str(path),
         pairs=origin.pairs if origin else path.name,
         scored_by=origin.model if origin else None,
+        network_sha256=origin.embedder_sha256 if origin else None,
         alignment=origin.alignment if origin else None,
         pairs_with_known_people=known,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +12,7 @@ from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadImage, ImageProblem
+from facepairs.evaluation.drift import sample_figures
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.lookalikes import LookAlikes, find_lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Ints
@@ -55,9 +57,12 @@ class PhotoScores(NamedTuple):
     failures: Mapping[int, BadImage]
     samples: Mapping[int, FaceSample]
 
-    def calibrate(self, measured_on: str) -> ErrorProfile:
-        """Fit a verifier's probability and thresholds to the pairs; see `fitting.calibrate`."""
-        return calibrate(
+    def calibrate(self, verifier: Verifier, measured_on: str) -> ErrorProfile:
+        """Fit the verifier's probability and thresholds to the pairs; see `fitting.calibrate`.
+
+        What the photos look like is measured, too, for `drift`.
+        """
+        profile = calibrate(
             self.pairs.genuine,
             self.pairs.score,
             lookalike=self.pairs.alike,
@@ -65,6 +70,10 @@ class PhotoScores(NamedTuple):
             families=self.pairs.relatives,
             measured_on=measured_on,
         )
+        assert profile.errors is not None
+        sample = sample_figures(verifier, self.samples.values())
+        errors = msgspec.structs.replace(profile.errors, sample=sample)
+        return msgspec.structs.replace(profile, errors=errors)
 
 
 def score_pairs(

@@ -106,7 +106,7 @@ def choose_pairs(
             f"{_lacking(index, people)}; measure on other people, or list the pairs",
             "pairs",
         ) from None
-    pairs = add_impostors_for(models, index, pairs, count=IMPOSTORS)
+    pairs = add_impostors_for(models, index, pairs)
     pairs = leave_out_copies(index, pairs)
     source = f"people of {data.absolute().name}/"
     if all(model.origin.lists_training for model in models):
@@ -140,12 +140,10 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
     return protocol
 
 
-def add_impostors_for(
-    models: Sequence[Model], index: FaceIndex, pairs: PairList, count: int | None = None
-) -> PairList:
+def add_impostors_for(models: Sequence[Model], index: FaceIndex, pairs: PairList) -> PairList:
     """Add impostor pairs as `add_impostors` does, unless a network has to score each of them."""
     if all(model.network.embeds for model in models):
-        return add_impostors(index, pairs, count=count)
+        return add_impostors(index, pairs)
     return pairs
 
 

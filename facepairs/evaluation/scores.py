@@ -231,7 +231,7 @@ def read_scores(path: Path) -> ScoredPairs:
                 continue
             genuine.append(parse_genuine(row["genuine"]))
             fold.append(parse_fold(row.get("fold", "")))
-            score.append(_score(row["score"]))
+            score.append(parse_score(row["score"]))
             alike.append(bool(row.get(ALIKE, "").strip()) and not genuine[-1])
             again.append(_rounds(row.get(AGAIN, "")))
         except ValueError as error:
@@ -287,7 +287,8 @@ def _again(cells: list[str]) -> npt.NDArray[np.bool_]:
     return np.array([digits[cell] for cell in cells], np.bool_).reshape(len(cells), rounds).T
 
 
-def _score(cell: str) -> float:
+def parse_score(cell: str) -> float:
+    """Return the number of a cell; raise ValueError for one that is not finite."""
     if cell.count(",") == 1 and "." not in cell:  # a decimal comma
         cell = cell.replace(",", ".")
     try:

@@ -52,6 +52,10 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         pairs: Where the pairs come from: a protocol or a file.
         scored_by: What made the scores: path of a verifier, or of a run; None for scores of unknown
             origin.
+        network_sha256: Of its network and how it is used; None where several made the scores, or
+            where it is not known.
+        thresholds_set_on: The people on whom the verifier's own thresholds were chosen; None
+            without any, or where it is not known.
         alignment: How photos become crops, as the bundle has it, where it is known.
         pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
             None where that is not known.
@@ -67,6 +71,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     pairs: str = ""
     scored_by: str | None = None
+    network_sha256: str | None = None
+    thresholds_set_on: str | None = None
     alignment: str | None = None
     pairs_with_known_people: int | None = None
     people_left_out: int | None = None

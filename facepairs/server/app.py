@@ -39,7 +39,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
         threads: Number of requests processed at the same time.
     """
     work = Work(threads, BODIES_HELD * PHOTOS_PER_BODY * service.max_photo_bytes)
-    metrics = Metrics(lambda: work.admitted)
+    metrics = Metrics(lambda: work.admitted, service.score_limits())
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -52,7 +52,8 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
         return error_answer(error)
 
     routes = [
-        _route(route.method, route.path, _api_endpoint(route, service, work)) for route in ROUTES
+        _route(route.method, route.path, _api_endpoint(route, service, work, metrics))
+        for route in ROUTES
     ]
     description = openapi()
     plain: dict[str, Callable[[], Response]] = {
@@ -91,7 +92,7 @@ def _plain_endpoint(respond: Callable[[], Response]) -> Endpoint:
     return endpoint
 
 
-def _api_endpoint(route: ApiRoute, service: Service, work: Work) -> Endpoint:
+def _api_endpoint(route: ApiRoute, service: Service, work: Work, metrics: Metrics) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         if route.takes is None:
             return answer(await work.run(partial(route.call, service)))
@@ -101,6 +102,8 @@ def _api_endpoint(route: ApiRoute, service: Service, work: Work) -> Endpoint:
                 value = msgspec.convert(request.path_params, route.takes)
             else:
                 value = await read_request(request, route.takes, service.max_photo_bytes, hold)
-            return answer(await work.run(partial(route.call, service, value)))
+            result = await work.run(partial(route.call, service, value))
+            metrics.count(result)
+            return answer(result)
 
     return endpoint

@@ -13,6 +13,8 @@ from facepairs.support.html import data_url
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
+STRANGER_RATES = (0.9, 0.5, 0.1, 0.01, 0.001, 0.0001)
+
 
 class Service:
     """Answers requests; thread-safe.
@@ -52,6 +54,18 @@ class Service:
             description=point.describe(),
             curve=model.profile.errors,
         )
+
+    def score_limits(self) -> list[float]:
+        """Return rising scores that tell distributions of scores apart.
+
+        They are the scores that 90, 50 and 10 % of the strangers reached where the model was
+        measured, those of rarer rates, and its threshold; tenths of an unmeasured model.
+        """
+        profile, point = self.verifier.model.profile, self.verifier.operating_point()
+        table = profile.own_errors or profile.errors
+        if table is None or point.threshold is None:
+            return [step / 10 for step in range(-10, 11)]
+        return sorted({*map(table.threshold_for, STRANGER_RATES), point.threshold})
 
     def verify(self, request: schema.VerifyRequest) -> Verdict:
         """Compare two photos."""

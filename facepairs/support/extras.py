@@ -21,8 +21,13 @@ def require_extra(extra: str, what: str) -> None:
         extra: A key of `EXTRAS`.
         what: What needs it, as a user would write it: `facepairs train`.
     """
-    if any(importlib.util.find_spec(module) is None for module in EXTRAS[extra]):
+    if not has_extra(extra):
         raise MissingExtra(f"{what} needs the {extra} extra; {install_advice(extra)}")
+
+
+def has_extra(extra: str) -> bool:
+    """Return whether the packages of an extra are installed; imports none of them."""
+    return all(importlib.util.find_spec(module) for module in EXTRAS[extra])
 
 
 def install_advice(extra: str) -> str:

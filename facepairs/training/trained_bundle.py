@@ -92,9 +92,10 @@ def _calibrate(model: Model, data: TrainingData) -> ErrorProfile:
     faces = MOST_PROMINENT
     if model.aligned and not data.config.lists:  # the faces that it was trained on
         faces = subject_faces(index, pairs.images().tolist())
-    scored = score_pairs(Verifier(model), index, pairs, faces)
+    verifier = Verifier(model)
+    scored = score_pairs(verifier, index, pairs, faces)
     refuse_unusable(scored.failures, skip_bad=False)
-    return scored.calibrate(f"{len(scored.people):,} people held out of training")
+    return scored.calibrate(verifier, f"{len(scored.people):,} people held out of training")
 
 
 def _record(data: TrainingData, progress: Progress) -> dict[str, Any]:

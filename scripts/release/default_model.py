@@ -48,6 +48,7 @@ from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadData, BadImage, FacepairsError
+from facepairs.evaluation.drift import sample_figures
 from facepairs.evaluation.fitting import (
     choose_default_fmr,
     cross_fitted_probability,
@@ -260,6 +261,8 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         verifier = Verifier(load_bundle(draft))
         everything = np.arange(len(index))
         embeddings, _ = embed_images(verifier, index, everything)
+        faces = verifier.read([index.path(image) for image in range(len(index))])
+        sample = sample_figures(verifier, faces)
         person = index.person_of.astype(np.int64)
         clusters = find_clusters(embeddings, person)
         assert clusters is not None
@@ -282,7 +285,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         cohort_content=cohort.astype("<f4").tobytes(),
     )
     grouping = measure_grouping(heaps, table)
-    errors: ErrorTable = msgspec.structs.replace(table, grouping=grouping)
+    errors: ErrorTable = msgspec.structs.replace(table, grouping=grouping, sample=sample)
     default_fmr = choose_default_fmr(rows, balanced, errors)
     decided = next(row.threshold for row in rows if row.max_fmr == default_fmr)
     assert decided is not None

@@ -25,7 +25,10 @@ from facepairs.config import TEMPLATE, TrainConfig
 from facepairs.data.findings import DatasetReport
 from facepairs.data.importing import ImportReport
 from facepairs.evaluation.calibrate import Recalibration
+from facepairs.evaluation.drift import DriftReport
 from facepairs.evaluation.evaluate import EvaluationResult
+from facepairs.evaluation.planning import StudyPlan
+from facepairs.evaluation.replay import ReplayResult
 from facepairs.gallery.enrol import Enrolment
 from facepairs.gallery.identification import PhotoIdentification
 from facepairs.server.routes import ERRORS, ROUTES, openapi
@@ -42,9 +45,12 @@ RESULTS = {
     "verify": Verdict,
     "score": PairsReport,
     "search": Ranking,
+    "plan": StudyPlan,
     "evaluate": EvaluationResult,
+    "evaluate --replay": ReplayResult,
     "calibrate": Recalibration,
     "crossval": CrossvalReport,
+    "drift": DriftReport,
     "gallery add": Enrolment,
     "gallery identify": PhotoIdentification,
     "data check": DatasetReport,

@@ -61,9 +61,9 @@ class Photos(NamedTuple):
     noise: Floats
 
 
-def draw_photos(random: np.random.Generator, people: int) -> Photos:
-    """Draw people and their photos."""
-    counts = random.choice(PHOTOS, people)
+def draw_photos(random: np.random.Generator, people: int, photos: int | None = None) -> Photos:
+    """Draw people and their photos: so many of each, or as LFW has."""
+    counts = random.choice(PHOTOS, people) if photos is None else np.full(people, photos)
     person = np.repeat(np.arange(people), counts)
     spread = OF_PERSON * random.standard_normal(people)[person]
     scale = np.exp(spread + OF_PHOTO * random.standard_normal(len(person)))[:, None]

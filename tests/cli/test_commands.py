@@ -8,7 +8,7 @@ from processes.command_line import in_process
 from facepairs.cli.main import COMMANDS, build_command
 from facepairs.cli.shared.app import global_options
 
-MOST_COMMANDS, MOST_OPTIONS = 26, 110
+MOST_COMMANDS, MOST_OPTIONS = 28, 119
 UNCOUNTED = {"--help", "--json", "--quiet", "--verbose"}
 LONGEST_HELP = 60  # characters of the line in the list of commands
 

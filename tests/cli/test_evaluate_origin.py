@@ -148,7 +148,7 @@ def test_errors_within_the_user_s_groups(
     assert low <= young["fmr"]["value"] <= high
     lines = evaluate(*words).stdout.splitlines()
     listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
-    assert listed == list(found)[:2]  # the worst first
+    assert listed[:2] == list(found)[:2]  # the worst first; tables between groups follow
     assert found["absent"].get("fmr") is None
     assert evaluate(scores, "--groups", groups, "--json", check=2).stdout.count("Ann") == 1
     groups.write_text(groups.read_text(encoding="utf-8").replace("Ann,absent\n", ""))

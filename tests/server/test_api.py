@@ -63,6 +63,26 @@ def test_verify_answers_as_the_command_does(ask, people, as_json, options):
     assert answer == printed
 
 
+def test_metrics_count_scores_and_faces_of_comparisons(ask, client, people):
+    def counts() -> dict[str, float]:
+        lines = client.get("/metrics").text.splitlines()
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)
+                if name.startswith(("facepairs_score", "facepairs_face_px"))}  # fmt: skip
+
+    before = counts()
+    answer = ask("POST", "/v1/verify", files=files(left=people[0], right=people[1]))
+    ask("POST", "/v1/detect", files=files(image=people[0]))  # no comparison
+    change = {name: value - before[name] for name, value in counts().items()}
+    assert change["facepairs_score_count"] == 1
+    assert change["facepairs_score_sum"] == pytest.approx(answer["score"])
+    assert change["facepairs_face_px_count"] == 2
+    limit = answer["operating_point"]["threshold"]
+    assert change[f'facepairs_score_bucket{{le="{limit}"}}'] == (answer["score"] <= limit)
+    table = Verifier.load().model.profile.errors
+    for share in (0.9, 0.5, 0.1, 0.01):
+        assert f'facepairs_score_bucket{{le="{table.threshold_for(share)}"}}' in change
+
+
 def test_a_face_can_be_chosen(ask, people, group):
     found = ask("POST", "/v1/detect", files=files(image=group), data={"crops": "true"})
     assert (found["width"], found["height"]) == (640, 400)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from facepairs.bundles.rates import Rate
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
 from facepairs.evaluation.metrics.curves import pairs_needed
 from facepairs.evaluation.metrics.estimates import (
@@ -16,6 +17,7 @@ from facepairs.evaluation.metrics.estimates import (
     area,
     balanced_accuracy,
     difference,
+    share_of,
     tar_at_far,
 )
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
@@ -33,7 +35,9 @@ class PairwiseComparison(msgspec.Struct, frozen=True):
 
     Attributes:
         first, second: Their names.
-        balanced_accuracy: By their own decisions.
+        balanced_accuracy: By the decisions of `Comparison.threshold_source`.
+        fmr: By the decisions of `Comparison.errors_by`.
+        fnmr: By the same decisions.
         auc: Of the scores.
         tar_at_far: By FAR, such as "0.01".
     """
@@ -41,8 +45,26 @@ class PairwiseComparison(msgspec.Struct, frozen=True):
     first: str
     second: str
     balanced_accuracy: Difference
+    fmr: Difference
+    fnmr: Difference
     auc: Difference
     tar_at_far: dict[str, Difference]
+
+
+class ComparedVerifier(msgspec.Struct, frozen=True):
+    """A verifier by the rules that all of a comparison have in common.
+
+    Attributes:
+        name: Its name.
+        balanced_accuracy: By the decisions of `Comparison.threshold_source`.
+        fmr: By the decisions of `Comparison.errors_by`.
+        fnmr: By the same decisions.
+    """
+
+    name: str
+    balanced_accuracy: Rate
+    fmr: Rate
+    fnmr: Rate
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,11 +74,19 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         pairs: Number of pairs.
         independent: What intervals take to be independent: people, or pairs where people are not
             known.
+        threshold_source: Where the thresholds of the balanced accuracy come from. Where verifiers
+            differ in that, the threshold of each part of the pairs comes from the other parts.
+        errors_by: `verify`: FMR and FNMR are those of verify's decisions; `balanced`, where these
+            are not known for all, those of the balanced accuracy.
+        verifiers: Each verifier.
         differences: Of every two verifiers.
     """
 
     pairs: int
     independent: Literal["people", "pairs"]
+    threshold_source: str
+    errors_by: Literal["verify", "balanced"]
+    verifiers: list[ComparedVerifier]
     differences: list[PairwiseComparison]
 
 
@@ -68,6 +98,10 @@ def compare(
     fars: Sequence[float],
     people: PairPeople | None = None,
     families: PairPeople | None = None,
+    *,
+    decided: Sequence[Bools] | None = None,
+    accuracies: Sequence[Rate] | None = None,
+    threshold_source: str = "model",
 ) -> Comparison:
     """Compare every two verifiers on the same pairs.
 
@@ -75,21 +109,27 @@ def compare(
         names: Names of the verifiers.
         genuine: bool[N], with both classes.
         scores: float64[N] for each verifier.
-        accepted: bool[N] for each verifier, its decisions.
+        accepted: bool[N] for each verifier, the decisions of its balanced accuracy.
         fars: Target FARs; those with too few impostor pairs are left out.
         people: Of the pairs; None where they are not known.
         families: Of the people of the pairs, where some are related.
+        decided: bool[N] for each verifier, verify's decisions; None where not all are known.
+        accuracies: The balanced accuracies where they are known, as means over folds.
+        threshold_source: Where the thresholds of the balanced accuracies come from, a value of
+            `decisions.ThresholdFrom`.
     """
     pairs = PeopleOfPairs(people, len(genuine), families)
     impostors = int((~genuine).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
     estimates = [
         [
-            balanced_accuracy(pairs, genuine, decided),
+            balanced_accuracy(pairs, genuine, balanced),
+            share_of(pairs, ~genuine, passed),
+            share_of(pairs, genuine, ~passed),
             area(pairs, genuine, score),
             *(tar_at_far(pairs, genuine, score, far) for far in kept),
         ]
-        for score, decided in zip(scores, accepted, strict=True)
+        for score, balanced, passed in zip(scores, accepted, decided or accepted, strict=True)
     ]
 
     def gap(first: Estimate, second: Estimate) -> Difference:
@@ -97,11 +137,22 @@ def compare(
 
     differences = []
     for a, b in itertools.combinations(range(len(names)), 2):
-        balanced, auc, *tars = map(gap, estimates[a], estimates[b])
+        balanced, fmr, fnmr, auc, *tars = map(gap, estimates[a], estimates[b])
         by_far = {str(far): tar for far, tar in zip(kept, tars, strict=True)}
-        differences.append(PairwiseComparison(names[a], names[b], balanced, auc, by_far))
+        differences.append(PairwiseComparison(names[a], names[b], balanced, fmr, fnmr, auc, by_far))
+    rates = [
+        [Rate(part.value, part.interval(pairs, genuine)) for part in parts[:3]]
+        for parts in estimates
+    ]
+    accuracies = accuracies or [rate for rate, _, _ in rates]
     return Comparison(
         pairs=len(genuine),
         independent="pairs" if people is None else "people",
+        threshold_source=threshold_source,
+        errors_by="verify" if decided else "balanced",
+        verifiers=[
+            ComparedVerifier(name, accuracy, fmr, fnmr)
+            for name, accuracy, (_, fmr, fnmr) in zip(names, accuracies, rates, strict=True)
+        ],
         differences=differences,
     )

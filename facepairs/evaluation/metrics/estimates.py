@@ -81,6 +81,20 @@ def balanced_accuracy(pairs: PeopleOfPairs, genuine: Bools, accepted: Bools) -> 
     return Estimate(1 - sum(rates) / 2, influence, influence, one_more)
 
 
+def share_of(pairs: PeopleOfPairs, members: Bools, events: Bools) -> Estimate:
+    """Return the share of some pairs with an event, such as the FMR.
+
+    Args:
+        pairs: Who is in the pairs.
+        members: bool[N], the pairs that count, at least one.
+        events: bool[N], the pairs with the event.
+    """
+    of = int(members.sum())
+    rate = int((members & events).sum()) / of
+    influence = np.where(members, (events - rate) / of, 0.0)
+    return Estimate(rate, influence, influence, 1 / pairs.trials(members))
+
+
 def area(pairs: PeopleOfPairs, genuine: Bools, score: Floats) -> Estimate:
     """Return the AUC.
 

@@ -1,6 +1,5 @@
 """The report as one HTML file, with the worst pairs: nothing is loaded, all text is escaped."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from facepairs.data.pairs import person_name
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.report.table import cell, interval, share
+from facepairs.evaluation.report.table import interval, share
 from facepairs.evaluation.report.tables import (
     accuracy_label,
     accuracy_note,
@@ -42,32 +41,29 @@ class Headline(NamedTuple):
     value: float
 
 
-def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool = True) -> None:
+def write_page(evaluation: Evaluation, page: Path, pictures: bool = True) -> None:
     """Write the report of an evaluation.
 
     Args:
         evaluation: The measurements.
         page: The HTML file.
-        command: The command line, which the report quotes.
         pictures: Whether photos of wrong pairs go into the page.
 
     Raises:
         BadData: It cannot be written.
     """
-    text = render_page(evaluation, command, pictures)
+    text = render_page(evaluation, pictures)
     with atomic_file(page) as handle:
         handle.write(text)
 
 
-def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> str:
+def render_page(evaluation: Evaluation, pictures: bool = True) -> str:
     """Return the page's HTML; the arguments are those of `write_page`."""
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
     photos = evaluation.data if pictures else None
     place = Path(evaluation.summary.about.pairs).name  # a protocol, or a file
     if evaluation.data and evaluation.selection and evaluation.selection.protocol == "heldout":
         place = evaluation.data.resolve().name
-    history = tables["history"]
-    tables["history"] = replace(history, rows=[[cell("Command"), cell(command)], *history.rows])
     return render_template(
         TEMPLATES,
         "page.html",
@@ -77,7 +73,7 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
-        created=history.rows[0][1].text,
+        created=evaluation.record.created,
         people=found[0].summary.people,
         tables=tables,
         figures=evaluation.figures(),

@@ -27,6 +27,7 @@ SERIES = ("#0b62a8", "#c2410c", "#00795a", "#a2397d", "#7a6100", "#5b4bb7")  # c
 GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
 DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
 WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points: on a phone a point is about a pixel
+PNG_DPI = 200
 LONGEST_NAME = 22
 DOTTED: dict[str, Any] = {"color": SOFT, "linestyle": ":", "linewidth": 1.2}
 
@@ -69,6 +70,15 @@ class Figure(NamedTuple):
     title: str
     caption: str
     figure: "Drawing"
+
+    def png(self) -> bytes:
+        """Return the figure as PNG on white, for documents that take no SVG."""
+        with plot_style():
+            out = BytesIO()
+            self.figure.savefig(
+                out, format="png", dpi=PNG_DPI, facecolor=PAPER, metadata={"Software": None}
+            )
+        return out.getvalue()
 
     def _repr_svg_(self) -> str:
         """Return the figure as SVG, for notebooks; equal figures give equal text."""

@@ -1,6 +1,8 @@
-"""`Table`, and the two renderers that need no page: text and HTML for notebooks."""
+"""`Table`, and the renderers that need no page: text, HTML for notebooks, CSV and LaTeX."""
 
+import csv
 import html
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,23 +14,38 @@ from facepairs.support.words import align_columns
 
 
 class Cell(NamedTuple):
-    """A text for people, and the value that rows are sorted by."""
+    """A text for people, the value that rows are sorted by, and the interval of a rate."""
 
     text: str
     value: str | float | None = None
+    interval: tuple[float, float] | None = None
 
     @property
     def is_number(self) -> bool:
         """Whether it is aligned to the right."""
         return isinstance(self.value, int | float)
 
+    @property
+    def numbers(self) -> tuple[object, ...]:
+        """The value, or the text without one, and both ends of the interval, or ""."""
+        return (self.text if self.value is None else self.value, *(self.interval or ("", "")))
+
 
 EMPTY = Cell("")
+LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"±": r"$\pm$", "<": "$<$", ">": "$>$"}
+)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table; printed, as a terminal shows it, and in a notebook, as HTML.
+
+    Examples:
+        >>> for table in facepairs.evaluate("scores.csv").tables():
+        ...     print(table.to_csv())
 
     Attributes:
         key: Its name among all tables; those of a verifier end with its number, from 1.
@@ -50,6 +67,52 @@ class Table:
     def heading(self) -> str:
         """The title, with the name of the verifier where there are several."""
         return f"{self.verifier}: {self.title}" if self.verifier else self.title
+
+    def __str__(self) -> str:
+        return text_of([self])
+
+    def _repr_html_(self) -> str:
+        return html_of([self])
+
+    def to_csv(self) -> str:
+        """Return the table as CSV with a header: shares from 0 to 1, not rounded.
+
+        Both ends of an interval are in columns of their own, `NAME low` and `NAME high`.
+        """
+        names = list(self.columns) or ["figure", "value"]
+        wide = {place for row in self.rows for place, cell in enumerate(row) if cell.interval}
+        rows: list[list[tuple[object, ...]]] = [
+            [(name, f"{name} low", f"{name} high") for name in names],
+            *([cell.numbers for cell in row] for row in self.rows),
+        ]
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(
+            [
+                value
+                for place, values in enumerate(row)
+                for value in (values if place in wide else values[:1])
+            ]
+            for row in rows
+        )
+        return out.getvalue()
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX that needs no package; texts are those that people see."""
+        rows = [list(self.columns)] if self.columns else []
+        rows += [[cell.text for cell in row] for row in self.rows]
+        lines = [" & ".join(map(_latex, row)) + r" \\" for row in rows]
+        if self.columns:
+            lines.insert(1, r"\hline")
+        first = self.rows[0] if self.rows else []
+        kinds = "".join("r" if cell.is_number else "l" for cell in first)
+        caption = _latex(". ".join(filter(None, [self.heading, self.note])))
+        head = [r"\begin{table}", rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{kinds}}}"]
+        tail = [r"\hline", r"\end{tabular}", r"\end{table}", ""]
+        return "\n".join([*head, r"\hline", *lines, *tail])
+
+
+def _latex(text: str) -> str:
+    return one_line(text).translate(LATEX)
 
 
 def table_of(key: str, title: str, rows: Iterable[Mapping[str, object]], note: str = "") -> Table:
@@ -79,7 +142,7 @@ def cell(value: object) -> Cell:
     if value is None:
         return EMPTY
     if isinstance(value, Rate):
-        return Cell(f"{share(value)} ({interval(value)})", value.value)
+        return Cell(f"{share(value)} ({interval(value)})", value.value, value.interval)
     if isinstance(value, int):
         return Cell(f"{value:,}", value)
     if isinstance(value, float):

@@ -1,9 +1,7 @@
 """Every table of an evaluation: text, page and notebook show them and compute nothing."""
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.evaluation.acquisition import Acquisition
@@ -12,7 +10,6 @@ from facepairs.evaluation.error_rates import is_small, pair_counts
 from facepairs.evaluation.group_errors import GroupRatio
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
-from facepairs.evaluation.protocols import PairSelection
 from facepairs.evaluation.report.table import (
     Cell,
     Table,
@@ -24,10 +21,7 @@ from facepairs.evaluation.report.table import (
     table_of,
 )
 from facepairs.evaluation.summary import Summary, wrong_pairs
-from facepairs.support.machine import package_versions
-from facepairs.support.places import file_sha256
 from facepairs.support.words import counted
-from facepairs.version import __version__
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 SOURCES = {
@@ -38,37 +32,35 @@ SOURCES = {
 }
 STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
 SET_BY = {"strangers": "these strangers", "gallery": "gallery identify"}
+ERRORS_BY = {
+    "verify": "as verify decides, which may be stricter than the threshold of the accuracy",
+    "balanced": "at the thresholds of the accuracy, because not all have one for verify",
+}
 VERIFIERS_NOTE = (
-    "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both as verify "
-    "decides, which may be stricter than the threshold of the accuracy. LFW's rule: with "
-    "each fold's threshold from the other folds. EER: where both are equal. TAR at FAR 1 %: "
-    "genuine pairs accepted where 1 % of strangers are. ECE: error of the probabilities."
+    "All on the same pairs, by the same rules. Thresholds of the accuracy: {thresholds}. FMR: "
+    "strangers accepted. FNMR: genuine pairs missed, both {errors}. LFW's rule: with each fold's "
+    "threshold from the other folds. EER: where both are equal. TAR at FAR 1 %: genuine pairs "
+    "accepted where 1 % of strangers are. ECE: error of the probabilities."
 )
 
 
 def evaluation_tables(
     found: Sequence[Measurement],
     comparison: Comparison | None,
-    data: Path | None,
-    selection: PairSelection | None,
     brief: bool = False,
 ) -> list[Table]:
-    """Return every table: of the comparison, of each verifier, and of how they were made.
+    """Return every table of figures: of the comparison, and of each verifier.
 
     Args:
         found: The verifiers.
         comparison: None for one verifier.
-        data: The folder of photos, if one was given.
-        selection: The pairs that were scored here, if any were.
         brief: Only those that a terminal and a notebook show.
     """
     tables: list[Table] = []
     if comparison is not None:
         tables = [
             _pairs_table(found),
-            summaries_table(
-                "verifier", {one.summary.about.name: one.summary for one in found}, VERIFIERS_NOTE
-            ),
+            _verifiers_table(found, comparison),
             _differences_table(comparison),
         ]
     for place, one in enumerate(found, 1):
@@ -84,9 +76,30 @@ def evaluation_tables(
             own += [_points_table(one.summary), _folds_table(one.summary)]
         verifier = one.summary.about.name if comparison is not None else ""
         tables += [replace(it, key=f"{it.key}-{place}", verifier=verifier) for it in own]
-    if not brief:
-        tables.append(_history_table(found, data, selection))
     return [table for table in tables if table.rows]
+
+
+def _verifiers_table(found: Sequence[Measurement], comparison: Comparison) -> Table:
+    """Return a row for each verifier; every column has one rule for all."""
+    note = VERIFIERS_NOTE.format(
+        thresholds=SOURCES[ThresholdFrom(comparison.threshold_source)],
+        errors=ERRORS_BY[comparison.errors_by],
+    )
+    has_rule = any(by_other_rule(one.summary) for one in found)
+    rows = [
+        {
+            "verifier": one.name,
+            "balanced accuracy (95 % interval)": one.balanced_accuracy,
+            "accuracy by LFW's rule": _alone(summary.lfw_accuracy if has_rule else None),
+            "FMR": _alone(one.fmr),
+            "FNMR": _alone(one.fnmr),
+            **_of_scores(summary),
+        }
+        for one, summary in zip(
+            comparison.verifiers, (measured.summary for measured in found), strict=True
+        )
+    ]
+    return table_of("verifiers", "Verifiers", rows, note)
 
 
 def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "") -> Table:
@@ -105,14 +118,21 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
             "accuracy by LFW's rule": _alone(by_other_rule(summary)),
             "FMR": _alone(summary.default_point.errors.fmr),
             "FNMR": _alone(summary.default_point.errors.fnmr),
-            "AUC": summary.auc.value,
-            "EER": _alone(summary.eer),
-            "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
-            "ECE": summary.ece,
+            **_of_scores(summary),
         }
         for name, summary in summaries.items()
     ]
     return table_of(f"{kind}s", f"{kind.capitalize()}s", rows, note)
+
+
+def _of_scores(summary: Summary) -> dict[str, object]:
+    """Return the columns of figures that no decision changes."""
+    return {
+        "AUC": summary.auc.value,
+        "EER": _alone(summary.eer),
+        "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
+        "ECE": summary.ece,
+    }
 
 
 def _alone(rate: Rate | None, missing: str = "") -> Cell:
@@ -134,6 +154,8 @@ def _differences_table(comparison: Comparison) -> Table:
         {
             "first - second": f"{two.first} - {two.second}",
             "balanced accuracy": _difference(two.balanced_accuracy),
+            "FMR": _difference(two.fmr),
+            "FNMR": _difference(two.fnmr),
             "AUC": _difference(two.auc, is_share=False),
             "TAR at FAR 1 %": _difference(two.tar_at_far.get("0.01")),
         }
@@ -411,34 +433,3 @@ def _folds_table(summary: Summary) -> Table:
     ]
     note = f"Errors at the threshold of the accuracy ({summary.point.label})."
     return table_of("folds", "Folds", rows, note)
-
-
-def _history_table(
-    found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
-) -> Table:
-    """Return how the figures were made: from which files, with which versions."""
-    scores = found[0].pairs
-    versions = [f"{name} {version}" for name, version in package_versions().items()]
-    files = [
-        Path(one.summary.about.source) for one in found if Path(one.summary.about.source).is_file()
-    ]
-    facts = [
-        ("Created", datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")),
-        ("facepairs", __version__),
-        ("Libraries", ", ".join(versions)),
-        *((f"Scores of {one.summary.about.name}", _origin(one)) for one in found),
-        ("Photos", len({*scores.left, *scores.right}) if scores.has_names else None),
-        ("Folder of photos", data),
-        ("SHA-256 of the folder's list", selection.index.fingerprint if selection else None),
-        *((f"SHA-256 of {file}", file_sha256(file)) for file in files),
-    ]
-    return facts_of("history", "How this was made", facts)
-
-
-def _origin(one: Measurement) -> str:
-    """Return in words where the scores of a verifier come from."""
-    made_by = one.summary.about.scored_by
-    if made_by is None:
-        return "of unknown origin"
-    network = one.pairs.origin.embedder_sha256 if one.pairs.origin else None
-    return f"by {made_by}" + (f" (network {network[:12]})" if network else "")

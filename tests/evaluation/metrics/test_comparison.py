@@ -85,3 +85,30 @@ def test_people_are_independent_where_they_are_known():
     assert by_person.balanced_accuracy.difference == by_pair.balanced_accuracy.difference
     widths = [np.ptp(two.balanced_accuracy.interval) for two in (by_person, by_pair)]
     assert widths[0] > 1.3 * widths[1]
+
+
+def test_errors_of_verify_are_compared_and_shown_by_one_rule():
+    draw = np.random.default_rng(6)
+    genuine = np.arange(400) % 2 == 0
+    scores = [draw.normal(size=400) + 2 * genuine, draw.normal(size=400) + genuine]
+    balanced, strict = ([score >= cut for score in scores] for cut in (1.0, 1.5))
+    for decided in (strict, None):
+        found = compare("ab", genuine, scores, balanced, [], decided=decided)
+        used = decided or balanced
+        assert found.errors_by == ("verify" if decided else "balanced")
+        (two,) = found.differences
+        for gap, members, events in (
+            (two.fmr, ~genuine, used),
+            (two.fnmr, genuine, [~one for one in used]),
+        ):
+            rates = [float(one[members].mean()) for one in events]
+            assert gap.difference == pytest.approx(rates[0] - rates[1])
+            # Independent pairs: the variance of the difference of the pairs themselves.
+            each = events[0][members].astype(float) - events[1][members]
+            half = 1.96 * each.std() / np.sqrt(members.sum())
+            low, high = gap.interval
+            assert high - low == pytest.approx(2 * np.hypot(half, 1 - 0.025**0.005), rel=0.01)
+        for one, accepted in zip(found.verifiers, used, strict=True):
+            assert one.fmr.value == pytest.approx(accepted[~genuine].mean())
+            assert one.fnmr.value == pytest.approx((~accepted)[genuine].mean())
+            assert one.fmr.interval[0] < one.fmr.value < one.fmr.interval[1]

@@ -72,13 +72,13 @@ def world(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def single(world) -> tuple[Evaluation, str]:
     found = evaluate([str(world / "run" / "fisher"), str(world / "photos")])
-    return found, render_page(found, "facepairs evaluate 'a b'")
+    return found, render_page(found.with_command("facepairs evaluate 'a b'"))
 
 
 @pytest.fixture(scope="module")
 def several(world) -> tuple[Evaluation, str]:
     found = evaluate([str(world / "run"), str(world / "scores.csv"), str(world / "photos")])
-    return found, render_page(found, "facepairs evaluate", pictures=False)
+    return found, render_page(found.with_command("facepairs evaluate"), pictures=False)
 
 
 def test_the_page_parses_and_loads_nothing(single, several):
@@ -164,7 +164,7 @@ def test_names_are_escaped_everywhere(world):
     changed = replace(one, pairs=named, summary=called(one, EVIL), warnings=[EVIL])
     second = replace(changed, summary=called(one, "_second"))
     hostile = replace(found, measurements=(changed, second))
-    html = render_page(hostile, EVIL)
+    html = render_page(hostile.with_command(EVIL))
     reader = read(html)
     assert sum(tag == "script" for tag, _ in reader.tags) == 1
     assert EVIL in "".join(reader.text)
@@ -178,7 +178,7 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
     rows = zip(scores.genuine, scores.score, strict=True)
     nameless.write_text("genuine,score\n" + "".join(f"{int(g)},{s}\n" for g, s in rows))
     found = evaluate([str(nameless)])
-    html = render_page(found, "")
+    html = render_page(found)
     assert found.summary.true_folds == []
     assert "need the photos' names" in "".join(read(html).text)
     assert 'id="table-folds-1"' not in html
@@ -187,12 +187,12 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
 def test_few_and_perfect_scores_make_a_report(tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("genuine,score\n1,3\n1,4\n0,1\n0,2\n")
-    html = render_page(evaluate([str(path)]), "")
+    html = render_page(evaluate([str(path)]))
     assert "not enough pairs" in html
     path.write_text("genuine,score\n1,3\n1,3\n0,3\n0,3\n")
     perfect = evaluate([str(path)])
     assert "reliability-1" not in set(perfect.figures())
-    read(render_page(perfect, ""))
+    read(render_page(perfect))
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +210,7 @@ def grouped(tmp_path_factory) -> tuple[Evaluation, Reader]:
     names = [f"Person_{k:02},{'ab'[k // 10]}" for k in range(20)]
     (root / "groups.csv").write_text("\n".join(["person,group", *names, "Person_19,c"]))
     found = evaluate([str(root / "scores.csv")], groups=root / "groups.csv")
-    return found, read(render_page(found, ""))
+    return found, read(render_page(found))
 
 
 def test_groups_are_listed_worst_first_with_warnings(grouped):
@@ -247,10 +247,10 @@ def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
 
 def test_only_view2_is_called_view2(tmp_path):
     write_method(tmp_path / "fisher", invented(6000, folds=10))
-    html = render_page(evaluate([str(tmp_path / "fisher")]), "")
+    html = render_page(evaluate([str(tmp_path / "fisher")]))
     assert "fisher on LFW View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
-    html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
+    html = render_page(evaluate([str(tmp_path / "scores.csv")]))
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
 
 

@@ -42,7 +42,7 @@ def page(tmp_path_factory) -> Path:
         for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8), ("fisher", 2, 1.5))
     ]
     found = evaluate([*map(str, methods), str(photos)])
-    write_page(found, root / "report.html", "facepairs evaluate " + 30 * "word")
+    write_page(found.with_command("facepairs evaluate " + 30 * "word"), root / "report.html")
     return root / "report.html"
 
 

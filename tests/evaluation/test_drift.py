@@ -1,0 +1,169 @@
+"""Drift: the test against a slow version of itself, its level, and photos that change."""
+
+import csv
+import itertools
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from processes.command_line import in_process
+from scipy.stats import f as fisher_f
+from tiny.bundles import tiny_bundle
+
+from facepairs.bundles.rates import SampleFigures
+from facepairs.errors import BadBundle, BadData, NotEnough
+from facepairs.evaluation.calibrate import calibrate
+from facepairs.evaluation.drift import change_of_scores, drift, one_of_each
+from facepairs.verification.verifier import Verifier
+
+
+def draw_scores(random, people, shift=0.0):
+    """Return scores of all pairs of people, some of whom are more like others than some."""
+    left, right = np.triu_indices(people, 1)
+    own = random.normal(size=people)
+    return own[left] + own[right] + random.normal(size=len(left)) + shift, left, right
+
+
+def known_of(score, people):
+    quantiles = tuple(np.quantile(score, (0.1, 0.5, 0.9)).tolist())
+    return SampleFigures(people=people, scores=quantiles, sides_px=None, hints={})
+
+
+def test_the_chance_is_that_of_hotellings_test_over_people():
+    random = np.random.default_rng(0)
+    known = known_of(draw_scores(random, 40)[0], 40)
+    people = 15
+    score, left, right = draw_scores(random, people)
+    rows = []  # by hand, one person and one pair at a time
+    gaps = []
+    for share, limit in zip((0.1, 0.5, 0.9), known.scores, strict=True):
+        rate = np.mean([one < limit for one in score])
+        gaps.append(rate - share)
+        rows.append(
+            [
+                sum(
+                    ((one < limit) - rate) / len(score)
+                    for one, a, b in zip(score, left, right, strict=True)
+                    if person in (a, b)
+                )
+                for person in range(people)
+            ]
+        )
+    covariance = np.array(
+        [[people / (people - 1) * np.dot(one, other) for other in rows] for one in rows]
+    )
+    for (i, p), (j, q) in itertools.product(enumerate((0.1, 0.5, 0.9)), repeat=2):
+        covariance[i, j] += (min(p, q) - p * q) / len(score)
+    squared = np.array(gaps) @ np.linalg.inv(covariance * (1 + people / 40)) @ np.array(gaps)
+    chance = fisher_f.sf(squared * (people - 3) / (3 * (people - 1)), 3, people - 3)
+    found = change_of_scores(score, (left, right), known)
+    assert found.chance == pytest.approx(chance)
+    assert found.calibration == list(known.scores)
+    np.testing.assert_allclose(found.here, np.quantile(score, (0.1, 0.5, 0.9)))
+
+
+def test_chance_keeps_its_level_and_a_shift_is_seen():
+    random = np.random.default_rng(1)
+
+    def chances(shift):
+        found = []
+        for _ in range(300):
+            known = known_of(draw_scores(random, 60)[0], 60)
+            score, left, right = draw_scores(random, 80, shift)
+            found.append(change_of_scores(score, (left, right), known).chance)
+        return np.array(found)
+
+    assert 0.01 < (chances(0.0) < 0.05).mean() < 0.09
+    assert (chances(2.0) < 0.05).mean() > 0.9
+
+
+def test_scores_below_a_threshold_are_compared_with_such_scores():
+    random = np.random.default_rng(2)
+    score, left, right = draw_scores(random, 200)
+    known = known_of(score, 200)
+    kept = score < np.quantile(score, 0.95)
+    found = change_of_scores(score[kept], (left[kept], right[kept]), known, 0.95)
+    np.testing.assert_allclose(found.here, found.calibration, rtol=0.02, atol=0.02)
+    assert found.chance > 0.99
+    low = score < np.quantile(score, 0.6)  # 90 % lies above the threshold
+    found = change_of_scores(score[low], (left[low], right[low]), known, 0.6)
+    assert len(found.here) == len(found.calibration) == 2
+    assert found.chance > 0.9
+
+
+def test_one_photo_of_each_of_half_of_the_people_is_drawn():
+    random = np.random.default_rng(3)
+    centre = random.normal(size=(30, 64))
+    person = np.repeat(np.arange(30), 5)
+    rows = (centre[person] + 0.2 * random.normal(size=(150, 64))).astype(np.float32)
+    places = one_of_each(rows, 0.7)
+    assert len(set(person[places].tolist())) == len(places) == 15
+
+
+@pytest.fixture(scope="module")
+def calibrated(faces, tmp_path_factory):
+    out = tmp_path_factory.mktemp("calibrated") / "mine"
+    calibrate("default", faces, out)
+    return out
+
+
+def test_the_calibrations_own_photos_have_not_changed(calibrated, faces):
+    found = drift(calibrated, faces)
+    assert not found.changed
+    assert found.people >= 10
+    assert {change.what for change in found.changes} >= {"scores", "face sizes"}
+    done = in_process("drift", calibrated, faces)
+    assert "no difference beyond chance" in done.stdout
+
+
+def test_smaller_faces_are_seen(calibrated, faces, tmp_path):
+    for photo in faces.glob("*/*.jpg"):
+        (tmp_path / photo.parent.name).mkdir(exist_ok=True)
+        with Image.open(photo) as image:
+            image.resize((80, 80)).save(tmp_path / photo.parent.name / photo.name, quality=95)
+    found = json.loads(in_process("drift", calibrated, tmp_path, "--json", check=1).stdout)
+    assert found["changed"]
+    sizes = next(change for change in found["changes"] if change["what"] == "face sizes")
+    assert sizes["chance"] < 0.001
+    assert sizes["here"][1] < sizes["calibration"][1]
+    assert any("distance and resolution" in line for line in found["advice"])
+
+
+def test_scores_of_random_pairs_are_compared_without_labels(calibrated, faces, tmp_path):
+    photos = [sorted(person.glob("*.jpg"))[0] for person in sorted(faces.iterdir())]
+    verifier = Verifier.load(calibrated)
+    rows = verifier.embed(photos)
+    left, right = np.triu_indices(len(photos), 1)
+    score = verifier.compare(rows[left], rows[right])
+
+    def write(path, values):
+        with path.open("w", newline="") as handle:
+            writer = csv.writer(handle)
+            writer.writerow(["left", "right", "score"])
+            for one, other, value in zip(left, right, values, strict=True):
+                writer.writerow([photos[one], photos[other], value])
+            writer.writerow([photos[0], photos[1], ""])
+        return path
+
+    found = drift(calibrated, write(tmp_path / "same.csv", score))
+    assert not found.changed
+    assert found.pairs <= len(score)
+    low = write(tmp_path / "lower.csv", score - 4 * score.std())
+    assert drift(calibrated, low).changed
+    few = tmp_path / "few.csv"
+    few.write_text("left,right,score\na,b,0.5\n")
+    with pytest.raises(NotEnough):
+        drift(calibrated, few)
+    few.write_text("left,right,score\na,b,x\n")
+    with pytest.raises(BadData, match="line 2"):
+        drift(calibrated, few)
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path, few_faces, calibrated):
+    with pytest.raises(BadBundle, match="calibrate"):
+        drift(tiny_bundle(tmp_path / "bundle").folder, few_faces)
+    with pytest.raises(NotEnough):
+        drift(calibrated, few_faces)
+    with pytest.raises(BadData):
+        drift(calibrated, tmp_path / "nowhere")

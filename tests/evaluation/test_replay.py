@@ -1,0 +1,113 @@
+"""A report is computed again from its scores: the same, or what differs."""
+
+import json
+
+import numpy as np
+import pytest
+from processes.command_line import in_process
+from tiny.scores import draw_photos, invented, write_method
+
+from facepairs.errors import BadData
+from facepairs.evaluation.evaluate import evaluate
+from facepairs.evaluation.replay import replay
+from facepairs.evaluation.scores import write_scores
+from facepairs.support.results import json_text
+
+
+@pytest.fixture
+def world(tmp_path):
+    draw_photos(tmp_path / "photos")
+    write_scores(tmp_path / "one.csv", invented(seed=2, folds=0))
+    write_scores(tmp_path / "two.csv", invented(seed=3, folds=0, apart=1.0))
+    write_method(tmp_path / "fisher", invented())
+    rows = [f"Person_{number:02},{'ab'[number % 2]}" for number in range(20)]
+    (tmp_path / "groups.csv").write_text("\n".join(["person,group", *rows, ""]))
+    return tmp_path
+
+
+def report_of(world, *sources, **others):
+    path = world / "report.json"
+    path.write_text(json_text(evaluate([world / name for name in sources], **others).result))
+    return path
+
+
+def test_reports_of_scores_are_the_same_again(world):
+    groups = {"groups": world / "groups.csv", "families": None}
+    for sources in (["one.csv"], ["one.csv", "two.csv"], ["fisher"]):
+        found = replay(report_of(world, *sources, **groups))
+        assert found.same, found.differences
+        assert found.figures > 100
+        assert found.scores == [str(world / name) for name in sources]
+
+
+def test_the_scores_of_a_verifier_are_enough(world, make_bundle):
+    scores, report = world / "own.csv", world / "report.json"
+    bundle = make_bundle("embedding").folder
+    done = in_process("evaluate", bundle, world / "photos", "--out", scores, "--json")
+    report.write_text(done.stdout)
+    assert len(json.loads(done.stdout)["models"][0]["operating_points"]) > 1
+    again = in_process("evaluate", "--replay", report)
+    assert again.stdout.startswith("the same")
+    moved = world / "elsewhere"
+    moved.mkdir()
+    for path in (scores, scores.with_name("own.csv.json"), report):
+        path.rename(moved / path.name)
+    values = json.loads(in_process("evaluate", "--replay", moved / "report.json", "--json").stdout)
+    assert values["same"]
+    assert values["scores"] == [str(moved / "own.csv")]
+
+
+def test_changed_figures_are_named(world):
+    report = report_of(world, "one.csv")
+    values = json.loads(report.read_text())
+    values["models"][0]["auc"]["value"] -= 0.01
+    values["models"][0]["people"] = 21
+    report.write_text(json.dumps(values))
+    done = in_process("evaluate", "--replay", report, "--json", check=1)
+    found = json.loads(done.stdout)
+    assert not found["same"]
+    assert {one["figure"] for one in found["differences"]} == {
+        "models.0.auc.value",
+        "models.0.people",
+    }
+    (gap,) = (one for one in found["differences"] if one["figure"] == "models.0.people")
+    assert (gap["reported"], gap["again"]) == (21, 20)
+    assert in_process("evaluate", "--replay", report, check=1).stdout.startswith("differs")
+
+
+def test_what_cannot_be_computed_again_is_refused(world):
+    report = report_of(world, "one.csv", groups=world / "groups.csv")
+    (world / "groups.csv").write_text("person,group\nPerson_00,a\n")
+    with pytest.raises(BadData, match=r"groups\.csv: has changed"):
+        replay(report)
+    report = report_of(world, "one.csv")
+    write_scores(world / "one.csv", invented(seed=5, folds=0))
+    with pytest.raises(BadData, match=r"one\.csv: has changed"):
+        replay(report)
+    (world / "one.csv").unlink()
+    with pytest.raises(BadData, match="is missing"):
+        replay(report)
+    values = json.loads(report.read_text())
+    values["record"]["scores"] = [None]
+    report.write_text(json.dumps(values))
+    with pytest.raises(BadData, match="--out"):
+        replay(report)
+    for text in ("", "[]", '{"models": []}', "{}"):
+        report.write_text(text)
+        with pytest.raises(BadData, match="--json"):
+            replay(report)
+
+
+def test_the_record_says_how_the_test_was_made(world):
+    found = evaluate([world / "one.csv"], groups=world / "groups.csv")
+    record = found.with_command("facepairs evaluate one.csv").record
+    assert (record.scores, record.photos) == ([str(world / "one.csv")], 120)
+    assert set(record.sha256) == {str(world / "one.csv"), str(world / "groups.csv")}
+    assert record.command == "facepairs evaluate one.csv"
+    statement = found.tables()[0]
+    assert statement.key == "statement"
+    texts = {row[0].text: row[1] for row in statement.rows}
+    fmr = found.summary.default_point.errors.fmr
+    assert texts["Strangers accepted (FMR)"].interval == fmr.interval
+    assert set("_") == set(texts["Signature"].text)
+    assert np.isclose(texts["Genuine pairs missed (FNMR)"].value, 1 - 0.88, atol=0.1)
