@@ -16,6 +16,7 @@ from facepairs.bundles.manifest import check_file_name, read_regular_file
 from facepairs.data.download import MAX_BYTES, check_sha256, downloaded
 from facepairs.errors import BadBundle, BadConfig, BadTransfer
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.places import file_sha256
 from facepairs.support.validation import parse_toml, validate
 
 TABLE = "networks.toml"  # the published ones beside this file; others in the folder of networks
@@ -99,8 +100,10 @@ def fetch_network(name: str, url: str | None = None, file: Path | None = None) -
         check_sha256(file, sums, file)
         source = contextlib.nullcontext(file)
     with source as found, atomic_folder(folder) as temporary:
-        _take_network(found, temporary / network.embedder.file)
-        values = msgspec.to_builtins(network.embedder) | {"name": name}
+        taken = temporary / network.embedder.file
+        _take_network(found, taken)
+        sha256 = network.embedder.sha256 or file_sha256(taken)
+        values = msgspec.to_builtins(network.embedder) | {"name": name, "sha256": sha256}
         known = {key: value for key, value in values.items() if value is not None}
         lines = [
             f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in known.items()

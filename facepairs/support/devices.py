@@ -16,7 +16,8 @@ PROVIDERS: dict[str, str] = {
 }
 AUTO = ("cuda", "openvino", "cpu")  # CoreML is in every runtime for macOS, and was not tried
 INSTALL = {"cuda": "onnxruntime-gpu", "openvino": "onnxruntime-openvino"}
-IN_FLOAT = ("cuda", "coreml")  # these have no convolution in 8 bits, only the CPU would work
+# CUDA and CoreML have no convolution in 8 bits. OpenVINO (onnxruntime-openvino 1.24.1) refuses the
+# included network: "the graph is not acyclic".
 EIGHT_BITS = b"QLinearConv"
 
 
@@ -63,6 +64,10 @@ class Session:
     def __init__(self, network: bytes, options: Any) -> None:
         self._network, self._options = network, options
         self.device = chosen_device()
+        if self.device != "cpu" and EIGHT_BITS in network:
+            if os.environ.get(DEVICE, "auto") != "auto":
+                _tell(self.device, "runs no networks in 8 bits, such as the included one")
+            self.device = "cpu"
         try:
             self._session = self._open()
         except Exception as error:
@@ -93,8 +98,6 @@ class Session:
         import onnxruntime
 
         provider = PROVIDERS[self.device]
-        if self.device in IN_FLOAT and EIGHT_BITS in self._network:
-            raise RuntimeError("it runs no networks in 8 bits, such as the included one")
         providers = list(dict.fromkeys([provider, PROVIDERS["cpu"]]))
         session = onnxruntime.InferenceSession(self._network, self._options, providers=providers)
         session.disable_fallback()  # ONNX Runtime's own is silent

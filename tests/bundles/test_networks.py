@@ -89,6 +89,17 @@ def test_another_file_is_refused_and_nothing_written(remote, folder, tmp_path):
         fetch_network("other")
 
 
+def test_a_table_may_leave_out_the_checksum_of_the_network_in_its_archive(remote, folder):
+    archive = zipped({TOML["file"]: network_table(folder, f"{remote.url}/d")})
+    network_table(folder, f"{remote.url}/d", download=archive)
+    table = folder / "networks.toml"
+    head, _, rest = table.read_text().rpartition("sha256 = ")
+    table.write_text(head + rest.partition("\n")[2])
+    remote.files["d"] = archive
+    fetch_network("drawn")
+    assert is_fetched("drawn")
+
+
 @pytest.mark.parametrize("changes", [{"sha256": "0" * 63}, {"bytes": 0}, {"urls": []}])
 def test_a_wrong_table_is_named(folder, changes):
     network_table(folder, "https://example.org", **changes)

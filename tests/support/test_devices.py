@@ -92,10 +92,13 @@ def test_info_tells_where_networks_run():
     assert "network on cpu, face detector on cpu" in in_process("info", "default", check=0).stdout
 
 
-def test_a_device_without_eight_bits_leaves_the_included_network_to_the_cpu(cuda):
+def test_the_included_network_stays_on_the_cpu_for_its_eight_bits(cuda, monkeypatch):
     lines = []
     with showing(lines.append):
-        session = Session(open_model(None).network.content, onnxruntime.SessionOptions())
-    assert session.device == "cpu"
+        for device in ("auto", "cuda"):  # only who asks for a device is told
+            assert not lines
+            monkeypatch.setenv("FACEPAIRS_DEVICE", device)
+            session = Session(open_model(None).network.content, onnxruntime.SessionOptions())
+            assert session.device == "cpu"
     assert len(lines) == 1
     assert "8 bits" in lines[0]
