@@ -112,7 +112,8 @@ class Column:
             BadData: None of the photos or pairs of the file is there.
         """
         first, value = next(iter(self.values.items()))
-        sides: list[list[Key]] = [[*map(normalize_name, side)] for side in pairs.sides]
+        clean = {name: normalize_name(name) for name in {*pairs.left, *pairs.right}}
+        sides: list[list[Key]] = [[clean[name] for name in side] for side in pairs.sides]
         if isinstance(first, frozenset):
             sides = [[frozenset(pair) for pair in zip(*sides, strict=True)]]
         discards: list[tuple[float, float, Bools]] = []
