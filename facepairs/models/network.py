@@ -14,7 +14,7 @@ from keras import ops
 from facepairs.models.metrics import PairMetrics
 
 SEED_STATE = "seed_generator_state"  # Keras' name of the variable of a `SeedGenerator`
-DRAWS_PER_STEP = 64  # of one random layer, at most
+DRAWS_PER_STEP = 64  # of one random layer; further ones would be the first of the next step
 LAYER_STRIDE = 7_919  # apart are the seeds of two random layers
 VALIDATION_CAPACITY = 4_000
 
