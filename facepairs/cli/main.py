@@ -1,9 +1,10 @@
 """The `facepairs` command: load a command when it is needed, and turn errors into exit codes.
 
 Exit codes: 0 success (`verify`: same person; `gallery identify`: a known person); 1 a negative
-finding (`verify`: different people, `data check`: an error in the folder); 2 an error; 3 no verdict
-(a face of too few pixels, or an embedder without a threshold); 70 a bug of facepairs; 130
-interrupted; 138 another worker of a distributed training was lost.
+finding (`verify`: different people, `data check`: an error in the folder, `drift`: a change,
+`evaluate --replay`: other figures); 2 an error; 3 no verdict (a face of too few pixels, or an
+embedder without a threshold); 70 a bug of facepairs; 130 interrupted; 138 another worker of a
+distributed training was lost.
 """
 
 import os

@@ -99,9 +99,9 @@ def replay(report: Path | str) -> ReplayResult:
     factors = None
     if record.factors is not None:
         factors = [] if record.factors == FACES else read_factors(find(record.factors))
-    for summary, scores in zip(result.models, record.scores, strict=True):
-        if scores is None:
-            raise BadData(f"{report}: the scores were not kept; evaluate with --out and --json")
+    if None in record.scores or len(record.scores) != len(result.models):
+        raise BadData(f"{report}: the scores were not kept; evaluate with --out and --json")
+    for summary, scores in zip(result.models, filter(None, record.scores), strict=True):
         places.append(find(scores))
         bare = [
             msgspec.structs.replace(point, errors=Errors()) for point in summary.operating_points

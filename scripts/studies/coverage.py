@@ -150,6 +150,14 @@ def _note_differences(out: Outcomes, gaps: PairwiseComparison, trials: int, stra
         if gap := gaps.tar_at_far.get(str(far)):
             events = min((1 - tars[0]) * trials, far * strangers)
             out.note(f"difference of TAR at FAR {far:g}", gap.interval, tars[0] - tars[1], events)
+    cuts = [true_threshold(verifier) for verifier in (0, 1)]
+    for kind, gap, of, trials_of in (
+        ("FMR", gaps.fmr, known.fmr, strangers),
+        ("FNMR", gaps.fnmr, known.fnmr, trials),
+    ):
+        rates = [of(verifier, cut) for verifier, cut in enumerate(cuts)]
+        events = fewer(min(rates), trials_of)
+        out.note(f"difference of {kind}", gap.interval, rates[0] - rates[1], events)
     for kind, gap, (first, second) in kinds:
         events = (1 - first) * 2 * trials
         out.note(f"difference of {kind}", gap.interval, first - second, events)

@@ -88,10 +88,11 @@ def test_what_cannot_be_computed_again_is_refused(world):
     with pytest.raises(BadData, match="is missing"):
         replay(report)
     values = json.loads(report.read_text())
-    values["record"]["scores"] = [None]
-    report.write_text(json.dumps(values))
-    with pytest.raises(BadData, match="--out"):
-        replay(report)
+    for scores in ([None], []):
+        values["record"]["scores"] = scores
+        report.write_text(json.dumps(values))
+        with pytest.raises(BadData, match="--out"):
+            replay(report)
     for text in ("", "[]", '{"models": []}', "{}"):
         report.write_text(text)
         with pytest.raises(BadData, match="--json"):
