@@ -97,6 +97,8 @@ def test_all_rows_yield_the_same_pairs_in_the_same_order(
         built = stores.build(job)
         assert built.disk_mb == sum(file.stat().st_size for file in job.cache.iterdir()) / 1e6
         assert 0 < built.build_s < 60
+        pixels_mb = 2 * len(job.pairs) * 3 * CROP_PX**2 / 1e6
+        assert (built.disk_mb > pixels_mb) == (name == "tfrecord-raw")
     batches = row_function(ROWS[name])(job)
     done = 0
     for batch in (next(batches), next(batches)):

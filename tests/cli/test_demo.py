@@ -65,6 +65,8 @@ def test_a_demo_that_was_stopped_goes_on_with_its_training(faces, difference_run
     assert commands_of(done) == ["train", "evaluate", "verify", "verify"]
     assert f"facepairs train {out / 'faces'} --out {out / 'run'} --resume\n" in done.stdout
     assert "is finished after 2 epochs" in done.stderr
+    assert len(re.findall(r"^[A-Z].+:\n\$ facepairs ", done.stdout, re.MULTILINE)) == 4
+    assert f"tensorboard --logdir {out / 'run' / 'tensorboard'}" in done.stdout
     assert (out / "report.html").stat().st_size > 10_000
     check_median_pairs(out, done.stdout)
 

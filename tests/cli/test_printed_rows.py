@@ -1,6 +1,7 @@
 """What commands print as text, line by line, where the numbers are known."""
 
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,16 @@ from processes.ctrl_c import press_after
 from tiny.bundles import error_table, tiny_bundle
 
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.cli.shared.output import MAX_SHOWN, log, log_first, percent, warn_of_known
+from facepairs.cli.shared.output import (
+    MAX_SHOWN,
+    log,
+    log_first,
+    percent,
+    show_warnings,
+    warn_of_face,
+    warn_of_known,
+)
+from facepairs.photos.hints import Hint
 from facepairs.support.results import SCHEMA
 from facepairs.verification.verifier import Verifier
 
@@ -208,3 +218,25 @@ def test_people_whom_the_model_knows_are_named_while_they_are_few(
     lines = capsys.readouterr().err.splitlines()
     begin = "warning: mine was trained or calibrated on "
     assert [line.removeprefix(begin).partition(";")[0] for line in lines] == told
+
+
+def test_warnings_of_our_own_loggers_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    show_warnings()
+    logging.getLogger("facepairs.photos.photo_cache").warning("%s: damaged", "photos.sqlite")
+    assert capsys.readouterr().err == "warning: photos.sqlite: damaged\n"
+
+
+@pytest.mark.parametrize(
+    ("faces", "advice", "told"),
+    [
+        (2, "crop it", ["shows 2 faces, the most prominent was used; crop it", "too dark"]),
+        (1, "crop it", ["too dark"]),
+        (2, "", ["too dark"]),  # the user has chosen one
+    ],
+)
+def test_what_is_hard_to_judge_in_a_photo_is_told(
+    faces: int, advice: str, told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    warn_of_face(Path("a.jpg"), faces, [Hint("dark", "too dark")], advice)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"warning: a.jpg: {line}" for line in told]

@@ -6,9 +6,10 @@ from drawn.photos import encoded
 from drawn.scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
 from PIL import Image
 
-from facepairs.errors import BadConfig, NoFace, TooSmallFace
+from facepairs.errors import BadConfig, BadImage, NoFace, TooSmallFace
 from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.photos.face_sample import choose_face
+from facepairs.photos.photo_cache import PhotoCache
 from facepairs.photos.photo_record import MIN_FACE_PX
 from facepairs.photos.reader import PhotoReader
 
@@ -159,3 +160,16 @@ def test_without_alignment_the_whole_image_is_used(drawn):
         assert (face.box, face.faces, face.to_result().landmarks) == (None, None, None)
         assert "the whole image" in face.describe()
         assert "unaligned" in {hint.kind for hint in face.hints}
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_sharpness_of_a_face_is_kept_unless_nothing_is(drawn, tmp_path, keep):
+    reader = PhotoReader(True, SPEC, cache=PhotoCache(tmp_path / "photos.sqlite"), keep=keep)
+    (face,) = reader.read([(str(drawn[0]), drawn[0])])
+    (measured,) = reader.sharpness([(face, drawn[0])])
+    assert 0.5 < measured < 1
+    if keep:
+        assert reader.sharpness([(face, tmp_path / "gone.jpg")]) == [measured]
+    else:
+        with pytest.raises(BadImage):
+            reader.sharpness([(face, tmp_path / "gone.jpg")])
