@@ -17,10 +17,13 @@ from facepairs.evaluation.metrics.estimates import (
     area,
     balanced_accuracy,
     difference,
+    difference_of_rates,
     share_of,
     tar_at_far,
 )
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
+
+RATES = (1, 2)  # the places of FMR and FNMR among the estimates
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -132,12 +135,13 @@ def compare(
         for score, balanced, passed in zip(scores, accepted, decided or accepted, strict=True)
     ]
 
-    def gap(first: Estimate, second: Estimate) -> Difference:
-        return Difference(*difference(first, second, pairs, genuine))
+    def gap(place: int, first: Estimate, second: Estimate) -> Difference:
+        of = difference_of_rates if place in RATES else difference
+        return Difference(*of(first, second, pairs, genuine))
 
     differences = []
     for a, b in itertools.combinations(range(len(names)), 2):
-        balanced, fmr, fnmr, auc, *tars = map(gap, estimates[a], estimates[b])
+        balanced, fmr, fnmr, auc, *tars = map(gap, itertools.count(), estimates[a], estimates[b])
         by_far = {str(far): tar for far, tar in zip(kept, tars, strict=True)}
         differences.append(PairwiseComparison(names[a], names[b], balanced, fmr, fnmr, auc, by_far))
     rates = [

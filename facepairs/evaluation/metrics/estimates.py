@@ -5,6 +5,7 @@ Differences of two verifiers follow from the differences of influences, because 
 the same pairs.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,38 @@ def difference(
     spreads = [pairs.spread((genuine, side), (~genuine, side)) for side in sides]
     ends = [difference_interval(gap, spread, one_more) for spread in spreads]
     return gap, (min(low for low, _ in ends), max(high for _, high in ends))
+
+
+def difference_of_rates(
+    first: Estimate, second: Estimate, pairs: PeopleOfPairs, genuine: Bools
+) -> tuple[float, Interval]:
+    """Return a difference as `difference` does, of rates that may be small.
+
+    Few people decide a small rate, so its interval is wider above it than below. Each end of the
+    interval of the difference combines the ends of both, by how much the rates vary together.
+
+    References:
+        Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
+        Medicine 27, 2008.
+    """
+    gap, (low, high) = difference(first, second, pairs, genuine)
+    influences = (first.below, second.below, first.below - second.below)
+    one, other, both = (pairs.spread((genuine, i), (~genuine, i)).variance for i in influences)
+    scale = 2 * math.sqrt(one * other)
+    together = min(1.0, max(-1.0, (one + other - both) / scale)) if scale else 0.0
+    ends = [estimate.interval(pairs, genuine) for estimate in (first, second)]
+    below, above = zip(
+        *(
+            (e.value - low, high - e.value)
+            for e, (low, high) in zip((first, second), ends, strict=True)
+        ),
+        strict=True,
+    )
+    reaches = [
+        math.sqrt(max(0.0, a * a + b * b - 2 * together * a * b))
+        for a, b in ((below[0], above[1]), (above[0], below[1]))
+    ]
+    return gap, (max(-1.0, min(low, gap - reaches[0])), min(1.0, max(high, gap + reaches[1])))
 
 
 def balanced_accuracy(pairs: PeopleOfPairs, genuine: Bools, accepted: Bools) -> Estimate:
