@@ -1,5 +1,6 @@
 """README and docs: commands parse, Python runs, links resolve, layers and figures are true."""
 
+import os
 import re
 import shlex
 import shutil
@@ -7,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -49,7 +51,8 @@ def parse(words: list[str]) -> None:
         name = words.pop(0)
         command = command.get_command(None, name)
         assert command, name
-    command.make_context(command.name, words)
+    with mock.patch.dict(os.environ):  # global options set variables
+        command.make_context(command.name, words)
 
 
 def test_every_variable_of_the_environment_is_in_the_reference():

@@ -22,7 +22,7 @@ from facepairs.support.results import Result, to_plain
 from facepairs.support.validation import validate
 from facepairs.support.words import counted
 
-ADVICE = "give the output of facepairs evaluate --json"
+ADVICE = "give the JSON of an evaluation"
 NOT_IN_SCORES = ("about", "identification")  # fields of a summary
 ROUNDING = 1e-9  # relative; another machine adds in another order
 
@@ -82,7 +82,7 @@ def replay(report: Path | str) -> ReplayResult:
         BadData: The report or a file of it cannot be read, was not kept, or has changed.
         NotEnough: The scores do not suffice.
     """
-    require_extra("measure", "facepairs evaluate --replay")
+    require_extra("measure", "facepairs evaluate")
     report = Path(report)
     try:
         values = json.loads(report.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def replay(report: Path | str) -> ReplayResult:
     if record.factors is not None:
         factors = [] if record.factors == FACES else read_factors(find(record.factors))
     if None in record.scores or len(record.scores) != len(result.models):
-        raise BadData(f"{report}: the scores were not kept; evaluate with --out and --json")
+        raise BadData(f"{report}: the scores were not kept; evaluate again and keep them, too")
     for summary, scores in zip(result.models, filter(None, record.scores), strict=True):
         places.append(find(scores))
         bare = [
