@@ -75,8 +75,8 @@ def replay(report: Path | str) -> ReplayResult:
     Thresholds are those of the report; files are looked for where they were, and beside the report.
 
     Args:
-        report: JSON that `facepairs evaluate --json` printed, of scores files, of `crossval`
-            folders, or of a verifier whose scores were kept with `--out`.
+        report: JSON of an evaluation, of scores files, of folders of `crossval`, or of a verifier
+            whose scores were kept.
 
     Raises:
         BadData: The report or a file of it cannot be read, was not kept, or has changed.
@@ -100,7 +100,7 @@ def replay(report: Path | str) -> ReplayResult:
     if record.factors is not None:
         factors = [] if record.factors == FACES else read_factors(find(record.factors))
     if None in record.scores or len(record.scores) != len(result.models):
-        raise BadData(f"{report}: the scores were not kept; evaluate again and keep them, too")
+        raise BadData(f"{report}: the scores were not kept; evaluate again, and write them to a file")
     for summary, scores in zip(result.models, filter(None, record.scores), strict=True):
         places.append(find(scores))
         bare = [

@@ -91,7 +91,7 @@ def test_what_cannot_be_computed_again_is_refused(world):
     for scores in ([None], []):
         values["record"]["scores"] = scores
         report.write_text(json.dumps(values))
-        with pytest.raises(BadData, match="--out"):
+        with pytest.raises(BadData, match="write them to a file"):
             replay(report)
     for text in ("", "[]", '{"models": []}', "{}"):
         report.write_text(text)
