@@ -95,7 +95,7 @@ def test_what_cannot_be_computed_again_is_refused(world):
             replay(report)
     for text in ("", "[]", '{"models": []}', "{}"):
         report.write_text(text)
-        with pytest.raises(BadData, match="--json"):
+        with pytest.raises(BadData, match="JSON of an evaluation"):
             replay(report)
 
 
