@@ -31,7 +31,7 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.identity import clean_name
 from facepairs.grouping.collection import NO_FACE, Box, Collection, read_photos
 from facepairs.support import console
-from facepairs.support.places import ADVICE, files_below, is_leftover
+from facepairs.support.places import ADVICE, files_below, is_foreign, is_leftover
 from facepairs.support.words import command_line
 from facepairs.verification.verifier import Verifier
 
@@ -158,16 +158,20 @@ def check_people_folder(out: Path, photos: Path) -> None:
         read_list(out)
     elif out.is_dir() and any(out.iterdir()):
         raise BadData(
-            f"{out}: exists and is neither a folder of facepairs group, which holds {FACES}, nor "
-            f"empty; {ADVICE}"
+            f"{out}: holds files, but no {FACES}, the list of facepairs group; if it is an earlier "
+            f"output, put {FACES} back from the trash or a backup, else choose another place"
         )
 
 
 def folder_state(out: Path) -> State:
-    """Return the files of a folder, without the list, the page, and what systems leave there."""
+    """Return the files of a folder, without the list, the page, and what systems make again."""
     state: State = {}
     for path in files_below(out):
-        if path not in (FACES, PAGE) and not any(map(is_leftover, path.split("/"))):
+        if is_hidden(path):
+            is_kept = is_foreign(path) and (out / path).is_file()
+        else:
+            is_kept = path not in (FACES, PAGE)
+        if is_kept:
             found = (out / path).lstat()
             state[path] = (found.st_mtime_ns, found.st_size)
     return state
@@ -184,6 +188,11 @@ def folder_name(name: str) -> str:
         rename = command_line("gallery", "rename", "GALLERY", name, "NEW_NAME")
         raise BadConfig(f"{name!r}: cannot be the name of a folder; give another: {rename}")
     return clean
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether a file is hidden, or in a hidden folder: it stays, but is no photo to read."""
+    return any(map(is_leftover, path.split("/")))
 
 
 def person_of(path: str) -> str:
@@ -209,7 +218,7 @@ def read_people_folder(
         BadData: A file cannot be read, or one face is in the folders of two people.
     """
     rows, state = read_list(out), folder_state(out)
-    digests = _digests(out, state, collection)
+    digests = _digests(out, [path for path in state if not is_hidden(path)], collection)
     faces = len(collection.faces)
     if added := list(_added_photos(rows, digests, collection)):
         collection = collection.with_photos(read_photos(out, added, verifier))
@@ -230,29 +239,29 @@ def read_people_folder(
         state=state,
         rows=reading.rows,
         own=own,
-        names=frozenset((numbers | set(map(person_of, state))) - {""}),
+        names=frozenset((numbers | set(map(person_of, digests))) - {""}),
         dropped=frozenset(faceless - {row.sha256 for row in at_home}),
         gone=tuple(_gone_rows(rows, collection, digests)),
     )
     return collection, folder
 
 
-def _digests(out: Path, state: State, collection: Collection) -> dict[str, str]:
-    """Return the SHA-256 of each file of a folder; links to photos are not read again."""
+def _digests(out: Path, files: list[str], collection: Collection) -> dict[str, str]:
+    """Return the SHA-256 of files of a folder; links to photos are not read again."""
     known: dict[tuple[int, int], str] = {}
     for photo, sha256 in collection.photos.items():
         with contextlib.suppress(OSError):  # a photo that cannot be read is among the problems
             found = (collection.root / photo).stat()
             known[found.st_dev, found.st_ino] = sha256
     digests, progress = dict[str, str](), console.progress("reading the folder of people")
-    for done, path in enumerate(state, 1):
+    for done, path in enumerate(files, 1):
         try:
             found = (out / path).stat()
             linked = known.get((found.st_dev, found.st_ino)) if found.st_ino else None
             digests[path] = linked or hashlib.sha256((out / path).read_bytes()).hexdigest()
         except OSError as error:
             raise BadData(f"{out / path}: {error.strerror}; repair or remove it") from None
-        progress(done, len(state))
+        progress(done, len(files))
     return digests
 
 

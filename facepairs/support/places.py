@@ -50,7 +50,7 @@ def check_output_folder(
         own: set[str] = set()
         with contextlib.suppress(FacepairsError):
             own.update(files_of(out) if files_of is not None and out.is_dir() else ())
-        others = sorted(filter(_is_foreign, set(files_below(out)) - own)) if own else []
+        others = sorted(filter(is_foreign, set(files_below(out)) - own)) if own else []
         is_allowed = is_free(out) or (bool(own) and not others)
     except (OSError, RuntimeError) as failure:  # RuntimeError: a loop of links, up to Python 3.12
         reason = getattr(failure, "strerror", None) or failure
@@ -136,7 +136,7 @@ def is_leftover(name: str) -> bool:
     return name.startswith(".") or name.casefold() in LEFTOVERS
 
 
-def _is_foreign(path: str) -> bool:
+def is_foreign(path: str) -> bool:
     """Return whether a path is a user's file, not one that systems leave in folders they show."""
     names = path.casefold().split("/")
     return not any(name in SHOWN_HERE or name.startswith("._") for name in names)

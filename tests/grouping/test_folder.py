@@ -283,3 +283,36 @@ def test_a_gallery_renames_a_numbered_folder_but_joins_no_two(at_work):
     assert contents(out) == {
         path.replace("person_0002/", "Bea/"): sha256 for path, sha256 in before.items()
     }
+
+
+def test_hidden_files_of_ones_own_stay_and_are_no_photos(at_work):
+    collection, out = at_work
+    collection_of(collection.root, PHOTOS | LATER)
+    later = ("person_0001/.picasaoriginals/e1.png", "_apart/.trash/e3.png")  # photos that are new
+    for path in (*later, "person_0001/.picasa.ini", ".hidden/own.jpg", "person_0002/#recycle/a"):
+        (out / path).parent.mkdir(exist_ok=True)
+        (out / path).write_bytes(b"mine")
+    for path in later:
+        shutil.copy(collection.root / path.split("/")[-1], out / path)
+    (out / "person_0001").rename(out / "Anna")
+    before = contents(out)
+    for path in ("Anna/.DS_Store", "Anna/._1.png", "Anna/Thumbs.db", "_apart/desktop.ini"):
+        (out / path).write_bytes(b"of a system")
+    sort(collection_of(collection.root, PHOTOS), out)
+    assert contents(out) == before
+    sort(collection_of(collection.root, PHOTOS | LATER), out)
+    assert before.items() - contents(out).items() == {
+        ("_apart/one_photo/c1.png", before["_apart/one_photo/c1.png"])
+    }
+    rows = {(row["photo"], row["box"]): row for row in rows_of(out)}
+    assert rows["e1.png", "0 4 16"]["file"] == "Anna/e1_2.png"
+    assert [row["note"] for row in rows.values() if row["photo"] == "e3.png"] == ["", ""]
+
+
+def test_a_lost_list_is_to_be_put_back_and_no_folder_to_be_removed(at_work):
+    collection, out = at_work
+    (out / "faces.csv").unlink()
+    with pytest.raises(BadData) as error:
+        check_people_folder(out, collection.root)
+    assert "put faces.csv back" in str(error.value)
+    assert "remove" not in str(error.value)
