@@ -72,6 +72,11 @@ def group(
         agreed = agreement(list(known.values()), [groups.of_photo[photo] for photo in known])
         rows += agreed.rows()
         values["agreement"] = msgspec.to_builtins(agreed)
+    if groups.expected.precision < precision:
+        log(
+            "people of the earlier run stay as they were grouped, with its errors; for groups of "
+            "this precision give a new --out"
+        )
     print_result(json, values, rows)
     log(f"written: {out}; look at {out / 'people.html'}")
 

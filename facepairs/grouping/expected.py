@@ -29,6 +29,8 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
         wrong_pairs: Those of them that are expected to show two people.
         mixed_people: Groups that are expected to hold more than one person.
         cut: The height up to which faces were grouped.
+        rate: Share of strangers' pairs that are joined at this height, or at that of an earlier run
+            whose people were kept, if that is larger.
         measured_on: The photos that this was measured on, in words.
         is_valid: Whether faces of this collection differ as those did; else these figures mean
             nothing.
@@ -39,6 +41,7 @@ class ExpectedErrors(msgspec.Struct, frozen=True, kw_only=True):
     wrong_pairs: float
     mixed_people: float
     cut: float
+    rate: float
     measured_on: str
     is_valid: bool = True
 
@@ -90,7 +93,13 @@ def choose_cut(errors: ErrorTable, faces: int, pairs: float, joined: Ints, preci
 
 
 def expect_errors(
-    errors: ErrorTable, at: int, faces: int, pairs: float, joined: int, groups: int
+    errors: ErrorTable,
+    at: int,
+    faces: int,
+    pairs: float,
+    joined: int,
+    groups: int,
+    earlier_rate: float = 0,
 ) -> ExpectedErrors:
     """Return the errors to expect of groups.
 
@@ -101,12 +110,16 @@ def expect_errors(
         pairs: How many pairs of faces might have been joined.
         joined: How many were.
         groups: Number of groups, those of one face included.
+        earlier_rate: The largest rate of earlier runs whose people are among them; 0 for none.
     """
     grouping = errors.grouping
     assert grouping
-    wrong = min(joined, float(_rates(grouping)[at]) * pairs)
+    rates = _rates(grouping)
+    rate = max(float(rates[at]), earlier_rate)
+    mixed_at = min(int(np.searchsorted(rates, rate)), len(rates) - 1)
+    wrong = min(joined, rate * pairs)
     measured_people = np.sqrt(2 * grouping.people_pairs)
-    mixed = grouping.mixed[at] * groups * (groups - 1) / 2
+    mixed = max(grouping.mixed[at], grouping.mixed[mixed_at]) * groups * (groups - 1) / 2
     mixed *= (measured_people / max(1, groups)) ** MIXED_FALLS
     return ExpectedErrors(
         precision=1 - wrong / max(1, joined),
@@ -114,6 +127,7 @@ def expect_errors(
         wrong_pairs=wrong,
         mixed_people=float(min(wrong, mixed)),
         cut=grouping.cuts[at],
+        rate=rate,
         measured_on=errors.measured_on,
         is_valid=faces < FEW_FACES or 2 * joined <= pairs,
     )

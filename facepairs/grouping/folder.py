@@ -39,23 +39,27 @@ FACES, PAGE = "faces.csv", "people.html"
 ONE_PHOTO, UNCERTAIN, WITHOUT_FACE = f"{APART}/one_photo", f"{APART}/uncertain", f"{APART}/no_face"
 NOBODY = "nobody"  # put apart, or deleted from the folder, by hand
 NO_LONGER = "name no longer used"
+RATE = "share of strangers' pairs joined"  # by the run that joined the most
 SAME_PLACE = 0.75  # overlap of boxes of one face that two versions of the detector found
-BOX = re.compile(r"(-?\d+ -?\d+ \d+)?")
+PATTERNS = {
+    "box": re.compile(r"(-?\d+ -?\d+ \d+)?"),
+    "certainty": re.compile(r"(-?\d+(\.\d+)?(e-\d+)?)?"),
+}
 
 State = dict[str, tuple[int, int]]
 """Files of a folder by their paths, and when each was changed and its size."""
 
 
 class FaceRow(NamedTuple):
-    """A row of `faces.csv`; one without a box is a photo without a usable face, or a name.
+    """A row of `faces.csv`; one without a box is a photo without a usable face, a name or RATE.
 
     Attributes:
         photo: Path of the photo below the collection; the whole path of one outside.
         sha256: Of the photo's file.
         box: Left, top and side of the face in pixels of the upright photo.
         person: Whose face it is; "" for no person.
-        certainty: The silhouette, from -1 to 1.
-        note: NOBODY, NO_LONGER, why the face is uncertain, or what is wrong with the photo.
+        certainty: The silhouette, from -1 to 1; the share where the note is RATE.
+        note: NOBODY, NO_LONGER, RATE, why the face is uncertain, or what is wrong with the photo.
         file: Its place in the folder; "" where it has none.
         file_sha256: Of that file, or of the one that it had.
     """
@@ -103,6 +107,7 @@ class PeopleFolder:
         names: Names of its folders, and numbers that were given before.
         dropped: SHA-256 of photos without a face that were moved or deleted by hand.
         gone: Rows of photos that the collection no longer has.
+        rate: Share of strangers' pairs that the loosest run joined, see `expect_errors`.
     """
 
     state: State = field(default_factory=dict)
@@ -111,6 +116,7 @@ class PeopleFolder:
     names: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
     gone: tuple[FaceRow, ...] = ()
+    rate: float = 0
 
     @cached_property
     def settled(self) -> dict[int, str]:
@@ -127,11 +133,12 @@ def read_list(folder: Path) -> list[FaceRow]:
     rows = []
     for line, cells in csv_rows(folder / FACES, FaceRow._fields):
         rows.append(FaceRow(*(cells[name] for name in FaceRow._fields)))
-        if not BOX.fullmatch(rows[-1].box):
-            raise BadData(
-                f"{folder / FACES}: line {line}: box {rows[-1].box!r} is not left, top and side; "
-                "choose another output"
-            )
+        for name, pattern in PATTERNS.items():
+            if not pattern.fullmatch(cells[name]):
+                raise BadData(
+                    f"{folder / FACES}: line {line}: {name} {cells[name]!r} is none that facepairs "
+                    "group wrote; put the list back from a backup, or choose another output"
+                )
     return rows
 
 
@@ -242,6 +249,7 @@ def read_people_folder(
         names=frozenset((numbers | set(map(person_of, digests))) - {""}),
         dropped=frozenset(faceless - {row.sha256 for row in at_home}),
         gone=tuple(_gone_rows(rows, collection, digests)),
+        rate=max((float(row.certainty) for row in rows if row.note == RATE), default=0),
     )
     return collection, folder
 

@@ -80,8 +80,9 @@ def group(
         collection, before = read_collection(root, verifier), PeopleFolder()
         if target is not None and (target / FACES).exists():
             collection, before = read_people_folder(target, collection, verifier)
+        cohort, settled = model.profile.cohort, before.settled
         groups = group_faces(
-            collection, errors, precision, before.settled, before.names, model.profile.cohort, known
+            collection, errors, precision, settled, before.names, cohort, known, before.rate
         )
     if target is not None:
         write_people_folder(groups, target, before, copy)

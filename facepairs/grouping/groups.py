@@ -137,6 +137,7 @@ def group_faces(
     taken: frozenset[str] = frozenset(),
     cohort: ScoreArray | None = None,
     known: KnownFaces | None = None,
+    earlier_rate: float = 0,
 ) -> Groups:
     """Group the faces of a collection.
 
@@ -152,6 +153,7 @@ def group_faces(
         taken: Names of folders, and numbers that were given before; no other person gets one.
         cohort: The model's, see `grouping.linkage`.
         known: People by whom groups are named; a person without a name may get one of these.
+        earlier_rate: Of the runs that joined those who are settled, see `expect_errors`.
 
     Raises:
         NotEnough: The model was measured on too few pairs for this precision.
@@ -192,7 +194,7 @@ def group_faces(
         collection=collection,
         person=tuple(person),
         certainty=certainties(embeddings, person),
-        expected=expect_errors(errors, at, len(clear), pairs, linked, len(names)),
+        expected=expect_errors(errors, at, len(clear), pairs, linked, len(names), earlier_rate),
         similar=similar_people(collection, person, cuts[-1], cohort),
         nobody=frozenset(face for face, name in settled.items() if not name),
     )

@@ -19,6 +19,7 @@ from facepairs.grouping.folder import (
     NOBODY,
     ONE_PHOTO,
     PAGE,
+    RATE,
     UNCERTAIN,
     WITHOUT_FACE,
     FaceRow,
@@ -113,7 +114,8 @@ def _plan(groups: Groups, out: Path, before: PeopleFolder) -> tuple[list[FaceRow
         note, sha256 = f"copy of {printable(first)}", groups.collection.photos[first]
         rows.append(FaceRow(printable(name), sha256, note=note))
     retired = sorted(name for name in before.names - {*groups.person} if UNNAMED.fullmatch(name))
-    return [*rows, *before.gone, *(FaceRow(person=name, note=NO_LONGER) for name in retired)], links
+    rows += [*before.gone, *(FaceRow(person=name, note=NO_LONGER) for name in retired)]
+    return [*rows, FaceRow(certainty=str(groups.expected.rate), note=RATE)], links
 
 
 def _free_name(name: str, used: set[str]) -> str:

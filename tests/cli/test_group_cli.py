@@ -125,6 +125,18 @@ def test_what_was_put_right_stays_and_new_photos_join(heap, grouped, tmp_path, d
     assert (out / "_apart" / "a0.jpg").exists()
 
 
+def test_a_stricter_run_keeps_the_errors_of_a_looser_one_and_says_so(heap, tmp_path):
+    out, expected = tmp_path / "people", []
+    for precision, is_said in (("0.8", False), ("0.9999", True)):
+        words = ("group", heap, "--out", out, "--precision", precision, "--json")
+        done = in_process(*words, check=0)
+        expected.append(json.loads(done.stdout)["expected"])
+        assert ("give a new --out" in done.stderr) == is_said
+    assert expected[0]["rate"] == expected[1]["rate"]
+    assert expected[0]["precision"] == expected[1]["precision"] < 0.9999
+    assert expected[0]["cut"] > expected[1]["cut"]
+
+
 def test_one_face_in_two_folders_is_an_error_and_changes_nothing(heap, grouped, tmp_path):
     out = tmp_path / "people"
     shutil.copytree(grouped[0], out)

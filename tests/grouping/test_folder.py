@@ -35,7 +35,7 @@ def test_a_collection_becomes_a_folder(start):
         *("person_0003/d1.png", "person_0003/d2.png"),
     ]
     rows = {(row["photo"], row["box"]): row for row in rows_of(start / "people")}
-    assert len(rows) == 12
+    assert len(rows) == 13  # the last one has the rate of strangers that were joined
     assert rows["d2.png", "40 4 16"]["note"] == "uncertain: small"
     cut = rows["d2.png", "20 4 16"]
     assert (cut["person"], cut["file"]) == ("person_0001", "person_0001/d2_face2.jpg")
@@ -316,3 +316,26 @@ def test_a_lost_list_is_to_be_put_back_and_no_folder_to_be_removed(at_work):
         check_people_folder(out, collection.root)
     assert "put faces.csv back" in str(error.value)
     assert "remove" not in str(error.value)
+
+
+def test_people_of_a_looser_run_keep_its_errors(at_work):
+    collection, out = at_work
+    shutil.rmtree(out)
+    fresh = sort(collection, out.with_name("strict"), 0.9999)
+    loose, strict, again = (sort(collection, out, share) for share in (0.5, 0.9999, 0.5))
+    assert (loose.rate, fresh.rate) == (1e-2, 3e-9)
+    assert strict.rate == again.rate == loose.rate
+    assert strict.wrong_pairs == loose.wrong_pairs > 1000 * fresh.wrong_pairs
+    assert strict.mixed_people == loose.mixed_people
+    assert (strict.cut, loose.cut) == (fresh.cut, 0.4)
+
+
+@pytest.mark.parametrize("cell", ["much", "1;2", "nan"])
+def test_a_list_with_another_share_is_refused(at_work, cell):
+    collection, out = at_work
+    text = (out / "faces.csv").read_text()
+    assert text.count(",0.01,share of") == 1
+    (out / "faces.csv").write_text(text.replace(",0.01,share of", f",{cell},share of"))
+    with pytest.raises(BadData) as error:
+        read_people_folder(out, collection, None)
+    assert f"line 14: certainty {cell!r}" in str(error.value)

@@ -61,7 +61,7 @@ def test_two_faces_of_one_person_are_one_pair():
 def test_what_is_expected_is_told_in_words(wrong, mixed, told):
     expected = ExpectedErrors(
         precision=0.98765, joined_pairs=1450, wrong_pairs=wrong, mixed_people=mixed, cut=0.1,
-        measured_on="forty people",
+        rate=0.001, measured_on="forty people",
     )  # fmt: skip
     assert expected.describe() == f"{told}; precision 0.9877 (forty people)"
     assert msgspec.structs.replace(expected, is_valid=False).describe().startswith("not known; ")
@@ -94,6 +94,17 @@ def test_the_precision_that_a_refusal_names_is_the_best_that_can_be_promised():
 def test_figures_mean_nothing_where_most_pairs_look_alike(faces, joined, valid):
     pairs = faces * (faces - 1) / 2
     assert expect_errors(ERRORS, 1, faces, pairs, joined, groups=5).is_valid == valid
+
+
+@pytest.mark.parametrize(
+    ("earlier", "rate", "mixed"), [(0, 1e-4, 1e-4), (5e-4, 5e-4, 1e-3), (0.5, 0.5, 1e-2)]
+)
+def test_errors_are_at_least_those_of_the_run_that_made_the_groups(earlier, rate, mixed):
+    expected = expect_errors(ERRORS, 1, 100, 4950, 4000, groups=2, earlier_rate=earlier)
+    assert expected.rate == rate
+    assert expected.wrong_pairs == pytest.approx(4950 * rate)
+    assert expected.mixed_people == pytest.approx(mixed * (2e9**0.5 / 2) ** 0.3)
+    assert expected.cut == CUTS[1]
 
 
 def test_settled_people_stay_and_new_faces_join_them():

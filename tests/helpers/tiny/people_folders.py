@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
+from facepairs.grouping.expected import ExpectedErrors
 from facepairs.grouping.folder import PeopleFolder, read_people_folder
 from facepairs.grouping.groups import group_faces
 from facepairs.grouping.write import write_people_folder
@@ -51,13 +52,16 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def sort(collection: Collection, out: Path) -> None:
+def sort(collection: Collection, out: Path, precision: float = 0.9) -> ExpectedErrors:
     """Group and write, as `group` does once faces are found."""
     before = PeopleFolder()
     if (out / "faces.csv").exists():
         collection, before = read_people_folder(out, collection, None)
-    groups = group_faces(collection, ERRORS, 0.9, before.settled, before.names)
+    groups = group_faces(
+        collection, ERRORS, precision, before.settled, before.names, earlier_rate=before.rate
+    )
     write_people_folder(groups, out, before)
+    return groups.expected
 
 
 def contents(out: Path) -> dict[str, str]:
