@@ -99,7 +99,7 @@ def test_the_list_has_every_face(heap, grouped):
     trips = [f"trip{a}/a{b}.jpg" for a in range(2) for b in range(2)]
     wanted = ["b0.jpg", "b1.jpg", "c.jpg", "party.png", "party.png", *trips]
     assert sorted(row["photo"] for row in rows if row["box"]) == wanted
-    notes = {row["photo"]: row["note"] for row in rows if not row["box"]}
+    notes = {row["photo"]: row["note"] for row in rows if row["photo"] and not row["box"]}
     assert notes["wall.png"] == "no face"
     assert notes["copy.jpg"] == "copy of c.jpg"
     assert notes.keys() == {"wall.png", "copy.jpg", "new.heic", "trip1/new.jpg"}
