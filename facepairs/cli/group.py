@@ -64,7 +64,11 @@ def group(
     from facepairs.grouping.group import group as group_photos
 
     known = read_labels(labels, find_photos(photos)[0]) if labels else {}
-    groups = group_photos(photos, out, bundle, precision=precision, gallery=gallery, copy=copy)
+    try:
+        groups = group_photos(photos, out, bundle, precision=precision, gallery=gallery, copy=copy)
+    except KeyboardInterrupt:
+        log("run the same command again to continue")
+        raise
     log_first(_unusable(groups))
     values = {**groups.to_json(), "out": str(out), "model": bundle}
     rows = _rows(groups)
@@ -82,10 +86,12 @@ def group(
 
 
 def _unusable(groups: "Groups") -> list[str]:
-    """Return a line for each reason why photos cannot be used, the commonest first."""
-    reasons = Counter(groups.unusable.values()).most_common()
-    first = {reason: photo for photo, reason in reversed(groups.unusable.items())}
-    return [
+    """Return a line for each reason why photos cannot be used, and for each file in the folder."""
+    files = {photo: why for photo, why in groups.unusable.items() if Path(photo).is_absolute()}
+    photos = {photo: why for photo, why in groups.unusable.items() if photo not in files}
+    reasons = Counter(photos.values()).most_common()
+    first = {reason: photo for photo, reason in reversed(photos.items())}
+    return [f"not used: {file}: {reason}, or delete it" for file, reason in files.items()] + [
         f"not used: {counted(number, 'photo')}: {reason}; the first one is {first[reason]}"
         for reason, number in reasons
     ]
@@ -99,8 +105,8 @@ def _rows(groups: "Groups") -> list[tuple[str, str]]:
         f"{len(groups.uncertain):,} too small, blurred, turned or cut off to be sure",
         f"{counted(len(groups.without_face), 'photo')} without a face",
     ]
-    if groups.nobody:
-        apart.append(f"{counted(len(groups.nobody), 'face')} put apart by hand")
+    if groups.put_apart:
+        apart.append(f"{counted(groups.put_apart, 'face')} put apart, deleted or edited by hand")
     rows = [("people", f"{len(people):,}, with {faces}"), ("apart", ", ".join(apart))]
     others = [counted(number, kind) for kind, number in groups.collection.passed_over.items()]
     if groups.collection.copies:

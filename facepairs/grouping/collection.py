@@ -77,8 +77,10 @@ class Collection:
     def with_photos(self, other: "Collection") -> "Collection":
         """Return both together; paths of the other one are made absolute."""
         place = {photo: (other.root / photo).absolute().as_posix() for photo in other.photos}
+        unusable = {photo: why for photo, why in other.problems.items() if why != NO_FACE}
         return replace(
             self,
+            problems=self.problems | {place[photo]: why for photo, why in unusable.items()},
             photos=self.photos | {place[photo]: sha for photo, sha in other.photos.items()},
             faces=(*self.faces, *(face._replace(photo=place[face.photo]) for face in other.faces)),
             embeddings=np.concatenate([self.embeddings, other.embeddings]),

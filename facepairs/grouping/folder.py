@@ -32,7 +32,7 @@ from facepairs.gallery.identity import clean_name
 from facepairs.grouping.collection import NO_FACE, Box, Collection, read_photos
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_foreign, is_leftover
-from facepairs.support.words import command_line
+from facepairs.support.words import command_line, counted, printable
 from facepairs.verification.verifier import Verifier
 
 FACES, PAGE = "faces.csv", "people.html"
@@ -225,10 +225,12 @@ def read_people_folder(
         BadData: A file cannot be read, or one face is in the folders of two people.
     """
     rows, state = read_list(out), folder_state(out)
+    _tell_other_contents(rows, collection)
     digests = _digests(out, [path for path in state if not is_hidden(path)], collection)
     faces = len(collection.faces)
     if added := list(_added_photos(rows, digests, collection)):
         collection = collection.with_photos(read_photos(out, added, verifier))
+    damaged = _damaged_files(digests, collection)
     at_home = [row for row in rows if row.file and digests.get(row.file) == row.file_sha256]
     own = frozenset(
         row.file
@@ -237,7 +239,8 @@ def read_people_folder(
         and row.sha256 in collection.faces_of
     )
     reading = _Reading(out, collection, _rows_of_faces(rows, collection), digests)
-    reading.settle(own)
+    reading.settle(own, damaged)
+    _tell_changes(reading.listed, reading.rows)
     for face in range(faces, len(collection.faces)):  # another person on a photo that was added
         reading.rows.setdefault(face, FaceRow(note=NOBODY))
     numbers = {row.person for row in rows if UNNAMED.fullmatch(row.person)}
@@ -248,7 +251,7 @@ def read_people_folder(
         own=own,
         names=frozenset((numbers | set(map(person_of, digests))) - {""}),
         dropped=frozenset(faceless - {row.sha256 for row in at_home}),
-        gone=tuple(_gone_rows(rows, collection, digests)),
+        gone=tuple(_gone_rows(rows, collection, digests, damaged)),
         rate=max((float(row.certainty) for row in rows if row.note == RATE), default=0),
     )
     return collection, folder
@@ -273,6 +276,32 @@ def _digests(out: Path, files: list[str], collection: Collection) -> dict[str, s
     return digests
 
 
+def _tell_other_contents(rows: list[FaceRow], collection: Collection) -> None:
+    """Say how many photos are no longer those that were listed at their place."""
+    listed = {row.sha256 for row in rows}
+    gone = {row.photo for row in rows if row.box and row.sha256 not in collection.faces_of}
+    new = (photo for photo, sha256 in collection.photos.items() if sha256 not in listed)
+    if changed := len(gone.intersection(map(printable, new))):
+        console.log(
+            f"{counted(changed, 'photo')} in {collection.root} changed since the last run, if only "
+            "in metadata: they count as new photos, beside their earlier files; for a folder "
+            "without those choose another output"
+        )
+
+
+def _tell_changes(listed: Mapping[int, FaceRow], now: Mapping[int, FaceRow]) -> None:
+    """Say of how many faces the person was changed by hand."""
+    people, before = [
+        {face: (row.person, row.note == NOBODY) for face, row in rows.items()}
+        for rows in (now, listed)
+    ]
+    if changed := sum(one != before.get(face, ("", False)) for face, one in people.items()):
+        console.log(
+            f"taken over from the folder: {counted(changed, 'face')} with another person, another "
+            "name, or none"
+        )
+
+
 def _added_photos(
     rows: list[FaceRow], digests: Mapping[str, str], collection: Collection
 ) -> Iterator[str]:
@@ -282,6 +311,14 @@ def _added_photos(
         is_photo = PurePosixPath(path).suffix.lower() in READABLE
         if person_of(path) and is_photo and sha256 not in cut and sha256 not in collection.faces_of:
             yield path
+
+
+def _damaged_files(digests: Mapping[str, str], collection: Collection) -> dict[str, str]:
+    """Return the place of each photo in a person's folder that cannot be read, by its name."""
+    problems = collection.problems.items()
+    unusable = {collection.photos[photo] for photo, why in problems if why != NO_FACE}
+    found = (path for path, sha256 in digests.items() if sha256 in unusable)
+    return {PurePosixPath(path).name: path for path in found if person_of(path)}
 
 
 class _Reading:
@@ -302,11 +339,12 @@ class _Reading:
         self.out, self.collection, self.listed, self.digests = out, collection, listed, digests
         self.rows: dict[int, FaceRow] = {}
 
-    def settle(self, own: frozenset[str]) -> None:
+    def settle(self, own: frozenset[str], damaged: Mapping[str, str]) -> None:
         """Settle all faces.
 
         Args:
             own: As in `PeopleFolder`.
+            damaged: See `_damaged_files`; their faces stay where they are.
 
         Raises:
             BadData: One face is in the folders of two people.
@@ -327,6 +365,8 @@ class _Reading:
         for face, row in self.listed.items():
             if row.file in own:
                 self.rows.setdefault(face, row)
+            elif place := damaged.get(PurePosixPath(row.file).name):
+                self.rows.setdefault(face, row.at(place))
             elif row.file or row.note == NOBODY:  # it was put apart or deleted
                 self.rows.setdefault(face, row.at(""))
         for path in self.digests.keys() - own:
@@ -385,7 +425,10 @@ def _rows_of_faces(rows: list[FaceRow], collection: Collection) -> dict[int, Fac
 
 
 def _gone_rows(
-    rows: list[FaceRow], collection: Collection, digests: Mapping[str, str]
+    rows: list[FaceRow],
+    collection: Collection,
+    digests: Mapping[str, str],
+    damaged: Mapping[str, str],
 ) -> Iterator[FaceRow]:
     """Yield the rows of photos that the collection has no longer, as their files are now."""
     places = {sha256: path for path, sha256 in digests.items() if person_of(path)}
@@ -394,4 +437,5 @@ def _gone_rows(
     for row in rows:
         if row.sha256 not in there and (row.box or row.note == NO_FACE):
             at_home = row.file and digests.get(row.file) == row.file_sha256
-            yield row if at_home else row.at(places.get(row.file_sha256, ""))
+            place = places.get(row.file_sha256) or damaged.get(PurePosixPath(row.file).name, "")
+            yield row if at_home else row.at(place)

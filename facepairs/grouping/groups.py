@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, count
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -51,7 +52,7 @@ class Groups:
             group than to the nearest other person; NaN without a group.
         expected: The errors to expect.
         similar: Pairs of people who may be one, the most similar first.
-        nobody: Faces that were put apart by hand.
+        nobody: Faces of no person by hand, and others on photos that are in the folder alone.
     """
 
     collection: Collection
@@ -100,6 +101,11 @@ class Groups:
         return (face for face, name in named if not name and face not in self.nobody)
 
     @property
+    def put_apart(self) -> int:
+        """How many faces of the collection were put apart, deleted or edited by hand."""
+        return sum(not Path(self.faces[face].photo).is_absolute() for face in self.nobody)
+
+    @property
     def without_face(self) -> list[str]:
         """The photos without a face."""
         problems = self.collection.problems.items()
@@ -121,7 +127,7 @@ class Groups:
             "people": {name: len(faces) for name, faces in self.people.items()},
             "single_faces": len(self.single),
             "uncertain_faces": len(self.uncertain),
-            "put_apart_by_hand": len(self.nobody),
+            "put_apart_by_hand": self.put_apart,
             "photos_without_face": len(self.without_face),
             "unusable": self.unusable,
             "expected": msgspec.to_builtins(self.expected),

@@ -1,6 +1,7 @@
 """What a person should look at: faces that fit their group badly, and people who may be one."""
 
 from collections.abc import Sequence
+from heapq import nsmallest
 from itertools import combinations
 
 import msgspec
@@ -8,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.scorer import ScoreArray
+from facepairs.data.index import UNNAMED
 from facepairs.grouping.collection import Collection
 from facepairs.grouping.linkage import GroupMeans
 
@@ -56,7 +58,7 @@ def similar_people(
 ) -> tuple[SimilarPeople, ...]:
     """Return pairs of people who may be one, the most similar first.
 
-    People who are on one photo together are left out.
+    People who are on one photo together are left out, and those who both were named.
 
     Args:
         collection: The faces.
@@ -67,8 +69,13 @@ def similar_people(
     faces = [face for face, name in enumerate(person) if name]
     names, number = np.unique([person[face] for face in faces], return_inverse=True)
     on_photos = ({person[face] for face in of} - {""} for of in collection.faces_of.values())
-    together = {pair for people in on_photos for pair in combinations(sorted(people), 2)}
+    apart = {pair for people in on_photos for pair in combinations(sorted(people), 2)}
     means = GroupMeans.of(collection.embeddings[faces], number, cohort)
-    nearest = means.nearest(most, SUGGESTED + len(together))
-    found = [SimilarPeople(str(names[a]), str(names[b]), height) for height, a, b in nearest]
-    return tuple(pair for pair in found if (pair.one, pair.other) not in together)[:SUGGESTED]
+    near = ((height, str(names[a]), str(names[b])) for height, a, b in means.near(means, most))
+    open_pairs = (
+        SimilarPeople(one, other, height)
+        for height, one, other in near
+        if one < other and (UNNAMED.fullmatch(one) or UNNAMED.fullmatch(other))
+        if (one, other) not in apart
+    )
+    return tuple(nsmallest(SUGGESTED, open_pairs, key=lambda pair: pair.height))

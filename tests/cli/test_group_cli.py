@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from urllib.parse import unquote
@@ -225,6 +226,104 @@ def test_a_photo_that_was_edited_in_the_folder_counts_in_its_place(heap, grouped
         assert people["people"] == {"Cy": 1, "person_0001": 3, "person_0002": 3}
         assert people["put_apart_by_hand"] == 1  # the photo as it was
         assert files_below(out) == before
+
+
+def test_a_damaged_file_is_named_and_its_face_stays(heap, grouped, tmp_path):
+    out = tmp_path / "people"
+    shutil.copytree(grouped[0], out)
+    (out / "person_0001").rename(out / "Ann")
+    whole = (out / "Ann" / "a0.jpg").read_bytes()
+    (out / "Ann" / "a0.jpg").write_bytes(whole[:500])
+    for _ in range(2):
+        done = in_process("group", heap, "--out", out, "--json", check=0)
+        result = json.loads(done.stdout)
+        assert result["people"] == {"Ann": 4, "person_0002": 3}
+        assert result["put_apart_by_hand"] == 0
+        assert str(out / "Ann" / "a0.jpg") in result["unusable"]
+        (line,) = [line for line in done.stderr.splitlines() if "Ann" in line]
+        assert line.startswith(f"not used: {out / 'Ann' / 'a0.jpg'}: ")
+        assert line.endswith(", or delete it")
+    (out / "Ann" / "a0.jpg").write_bytes(whole)
+    done = in_process("group", heap, "--out", out, "--json", check=0)
+    result = json.loads(done.stdout)
+    assert result["people"] == {"Ann": 4, "person_0002": 3}
+    assert result["unusable"].keys() == {"new.heic", "trip1/new.jpg"}
+    (out / "Ann" / "a0.jpg").unlink()
+    result = json.loads(in_process("group", heap, "--out", out, "--json", check=0).stdout)
+    assert result["people"] == {"Ann": 3, "person_0002": 3}
+    assert result["put_apart_by_hand"] == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs hard links")
+def test_a_photo_that_is_damaged_in_both_places_returns_to_its_person(heap, tmp_path):
+    out, photos = tmp_path / "people", tmp_path / "photos"
+    shutil.copytree(heap, photos)
+    files = (photos / "trip0" / "a0.jpg", out / "Ann" / "a0.jpg")
+
+    def people():
+        done = in_process("group", photos, "--out", out, "--json", check=0)
+        result = json.loads(done.stdout)
+        assert result["put_apart_by_hand"] == 0
+        return result["people"], len(result["unusable"]) - 2  # of the heap
+
+    assert people() == ({"person_0001": 4, "person_0002": 3}, 0)
+    (out / "person_0001").rename(out / "Ann")
+    whole = files[0].read_bytes()
+    files[0].write_bytes(whole[:500])
+    assert files[1].read_bytes() == whole[:500]
+    for _ in range(2):
+        assert people() == ({"Ann": 3, "person_0002": 3}, 1)
+    files[0].unlink()
+    files[0].write_bytes(whole)
+    assert people() == ({"Ann": 4, "person_0002": 3}, 1)
+    files[1].write_bytes(whole)
+    assert people() == ({"Ann": 4, "person_0002": 3}, 0)
+
+
+def test_others_on_a_photo_that_is_in_the_folder_alone_were_not_put_apart(heap, grouped, tmp_path):
+    out, photos = tmp_path / "people", tmp_path / "photos"
+    shutil.copytree(grouped[0], out)
+    shutil.copytree(heap, photos)
+    (out / "Dora").mkdir()
+    (out / "_apart" / "one_photo" / "party.png").rename(out / "Dora" / "party.png")
+    (photos / "party.png").unlink()
+    result = json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
+    assert result["people"] == {"Dora": 1, "person_0001": 4, "person_0002": 3}
+    assert result["put_apart_by_hand"] == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_says_how_to_go_on(heap, tmp_path, monkeypatch):
+    def press(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("facepairs.grouping.group.group_faces", press)
+    done = in_process("group", heap, "--out", tmp_path / "people", check=130)
+    assert "the same command again" in done.stderr
+    assert not (tmp_path / "people").exists()
+
+
+def test_photos_with_other_contents_at_their_place_are_counted_once(heap, grouped, tmp_path):
+    out, photos = tmp_path / "people", tmp_path / "photos"
+    shutil.copytree(grouped[0], out)
+    shutil.copytree(heap, photos)
+    for name in ("b0.jpg", "party.png", "wall.png"):  # in the last one there is no face
+        with open(photos / name, "ab") as file:
+            file.write(b"metadata")
+    (photos / "b1.jpg").rename(photos / "moved.jpg")
+    first, again = (in_process("group", photos, "--out", out, check=0).stderr for _ in range(2))
+    assert f"2 photos in {photos} changed" in first
+    assert "changed" not in again
+
+
+def test_what_was_taken_over_is_told_once(heap, grouped, tmp_path):
+    out = tmp_path / "people"
+    shutil.copytree(grouped[0], out)
+    (out / "person_0002").rename(out / "Bea")
+    (out / "person_0001" / "a0.jpg").unlink()
+    first, again = (in_process("group", heap, "--out", out, check=0).stderr for _ in range(2))
+    assert "taken over from the folder: 4 faces" in first
+    assert "taken over" not in again
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such names")

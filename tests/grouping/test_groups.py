@@ -149,18 +149,20 @@ def test_faces_of_one_photo_are_two_people_unless_it_is_a_collage():
 
 
 def test_similar_people_are_the_pairs_nearest_to_each_other():
-    near = heap_of([0, 0, 1, 1, 2, 2], ["a", "b", "c", "d", "c", "e"], noise=0)
+    near = heap_of([0, 0, 1, 1, 2, 2, 3, 3], [*"abcdaefg"], noise=0)
     rows = near.embeddings.copy()
     rows[2:] += 2 * rows[0]  # the others are a little like the first one
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    settled = dict(enumerate("aabbcc"))
+    person = dict(zip("abcd", ("person_0001", "Bob", "Cy", "Dan"), strict=True))
+    settled = {face: person[letter] for face, letter in enumerate("aabbccdd")}
     groups = group_faces(
         replace(near, embeddings=rows), grouping_errors((0.0, 0.0, 0.0, 0.0)), settled=settled
     )
     found = {(pair.one, pair.other): pair.height for pair in groups.similar}
-    assert found.keys() == {("a", "b"), ("a", "c")}  # b and c are on one photo
+    # Cy is on a photo of the first one, and that those with names are two is known.
+    assert found.keys() == {("Bob", "person_0001"), ("Dan", "person_0001")}
     height = (1 - rows[0] @ rows[2]) * (1 + 0.3 / 2)  # four pairs of faces
-    assert found["a", "b"] == pytest.approx(height, abs=1e-6)
+    assert found["Bob", "person_0001"] == pytest.approx(height, abs=1e-6)
     assert [pair.height for pair in groups.similar] == sorted(found.values())
 
 
