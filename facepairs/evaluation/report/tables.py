@@ -355,7 +355,7 @@ def _factors_table(summary: Summary) -> Table:
         parts = [*factor.levels.items()]
         for row in factor.discarded[1:]:
             kept = f"{row.bound:.4g} or {'more' if factor.worst == 'lowest' else 'less'}"
-            parts.append((f"{kept} (worst {row.share:.0%} left out)", row.errors))
+            parts.append((f"{kept} (worst {100 * row.share:.0f} % left out)", row.errors))
         rows += [{"factor": factor.name, "level": k} | _errors_of_part(it) for k, it in parts]
     note = (
         f"Threshold: {summary.default_point.label}, 95 % intervals. Levels of a number have as "
