@@ -100,7 +100,9 @@ def replay(report: Path | str) -> ReplayResult:
     if record.factors is not None:
         factors = [] if record.factors == FACES else read_factors(find(record.factors))
     if None in record.scores or len(record.scores) != len(result.models):
-        raise BadData(f"{report}: the scores were not kept; evaluate again, and write them to a file")
+        raise BadData(
+            f"{report}: the scores were not kept; evaluate again, and write them to a file"
+        )
     for summary, scores in zip(result.models, filter(None, record.scores), strict=True):
         places.append(find(scores))
         bare = [
