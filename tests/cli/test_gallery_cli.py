@@ -55,6 +55,9 @@ def test_people_are_enrolled_identified_and_removed(drawn, tmp_path):
     photo = drawn / "asked" / f"{names(drawn)[0]}_0004.jpg"
     done = gallery("identify", place, photo, check=0)
     assert done.stdout.startswith("person     Ann\nerrors     at most ")
+    rank, score, match, name = done.stdout.splitlines()[-1].split()
+    assert (rank, match, name) == ("1", "yes", "Ann")
+    assert score == f"{float(score):.4f}"
     assert gallery("identify", place, photo, "--quiet").stderr == ""
     assert gallery("list", place, check=0).stdout.splitlines()[1].startswith("Ann   3       20")
     assert gallery("remove", place, "Ann", check=0).stdout == "removed  Ann, 3 photos\n"
@@ -212,6 +215,8 @@ def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
     assert errors["fmr"] == 0.1
     shown = gallery(*words, check=1).stdout
     assert "old " in shown
+    low, high = errors["difference"]["interval"]
+    assert ("which may be chance" in shown) == (low <= 0 <= high)
     assert (
         "migrate" in gallery("identify", tmp_path / "new", next(copy.glob("*/*")), check=2).stderr
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageFilter, ImageOps
 
 from facepairs.grouping.clarity import (
     CLEAR_PX,
@@ -15,6 +16,7 @@ from facepairs.grouping.clarity import (
 )
 from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import FACE_PX, TEMPLATE, Face
+from facepairs.photos.hints import Hint
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
 
@@ -64,6 +66,16 @@ def test_a_face_is_as_large_as_its_box():
 def test_each_limit_has_two_sides(clear, unclear, why):
     assert doubt(face(**clear)) == [""]
     assert doubt(face(**unclear)) == [why]
+
+
+def test_faces_behind_the_first_one_are_always_looked_at(tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (300, 200, 3), np.uint8)
+    picture = Image.fromarray(noise).filter(ImageFilter.GaussianBlur(8))
+    ImageOps.autocontrast(picture).filter(ImageFilter.GaussianBlur(4)).save(tmp_path / "a.png")
+    first = FaceSample("a.png", record=PhotoRecord(width_px=200, height_px=300), face=face())
+    blurred = replace(first, hints=(Hint("blurred", "is blurred"),))
+    second = replace(first, number=2)
+    assert doubts(READER, tmp_path, [first, blurred, second]) == ["", "blurred", "blurred"]
 
 
 def test_photos_without_a_face_and_whole_images_raise_no_doubt():

@@ -21,6 +21,10 @@ def test_a_file_appears_when_the_block_ends_without_error(tmp_path):
         raise ZeroDivisionError
     assert target.read_text(encoding="utf-8") == "größer\n"
     assert [p.name for p in target.parent.iterdir()] == ["a.txt"]
+    target.chmod(0o640)
+    with atomic_file(target) as handle:
+        handle.write("new")
+    assert os.name != "posix" or target.stat().st_mode & 0o777 == 0o640  # as private as before
 
 
 def test_a_folder_is_replaced_at_the_end(tmp_path):
