@@ -21,7 +21,7 @@ from facepairs.bundles.embedder import (
 )
 from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.manifest import MANIFEST, Alignment, Kind, Manifest
+from facepairs.bundles.manifest import DIGEST, MANIFEST, Alignment, Kind, Manifest
 from facepairs.bundles.networks import no_such_network
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
@@ -120,6 +120,11 @@ class Model:
     def aligned(self) -> bool:
         """Whether faces are found and aligned; if not, images are used whole."""
         return self.alignment == "landmarks-5"
+
+    @property
+    def manifest_sha256(self) -> str | None:
+        """SHA-256 (hex) of the bundle's manifest, which names every file; None for others."""
+        return self.files.raw[DIGEST] if isinstance(self.files, Bundle) else None
 
     def check_embeds(self, use: str) -> None:
         """Raise BadBundle for a network of pairs, which has no embeddings.

@@ -96,6 +96,9 @@ def evaluate(
     from facepairs.evaluation.report.export import write_figures, write_tables
 
     if replay is not None:
+        others = (protocol, lists, pairs, out, report, tables, figures, groups, families, factors)
+        if sources or no_images or identification or any(one is not None for one in others):
+            raise BadConfig("works alone, or with --json; leave out the rest", "replay")
         _replay(replay, json)
     if not sources:
         raise BadConfig("give a verifier and a folder of photos, or a scores file", "sources")

@@ -37,32 +37,16 @@ class PeopleGroups:
         """Raise BadData, with the nearest name, for a name that is not among some people."""
         known = {normalize_name(name) for name in people}
         unknown = [name for name in self.lines if name not in known]
-        if unknown:
-            raise self._unknown(unknown[0], known, len(unknown) - 1)
-
-    def check_groups(self, people: Sequence[str]) -> None:
-        """Raise BadData, with the nearest name, for a group that none of some people is in.
-
-        Some people may be missing: the pairs of a scores file need not show all people.
-        """
-        known = {normalize_name(name) for name in people}
-        for members in self.members.values():
-            if not members & known:
-                first = min(members, key=self.lines.__getitem__)
-                raise self._unknown(first, known, len(members) - 1)
-
-    def check_some(self, people: Sequence[str]) -> None:
-        """Raise BadData, with the nearest name, if none of some people is in any group."""
-        known = {normalize_name(name) for name in people}
-        if not known & self.lines.keys():
-            raise self._unknown(next(iter(self.lines)), known, len(self.lines) - 1)
-
-    def _unknown(self, name: str, known: set[str], others: int) -> BadData:
-        """Return the error for an unknown person."""
+        if not unknown:
+            return
+        name, others = unknown[0], len(unknown) - 1
         near = difflib.get_close_matches(name, sorted(known), 1)
-        hint = f"did you mean {near[0]!r}?" if near else "names are those of the people's folders"
+        hint = f"did you mean {near[0]!r}?" if near else "names are those of the people's folders."
         more = f" (and {others:,} more)" if others else ""
-        return BadData(f"{self.path}: line {self.lines[name]}: no person {name!r}{more}; {hint}")
+        raise BadData(
+            f"{self.path}: line {self.lines[name]}: no person {name!r}{more}; {hint} Otherwise "
+            "leave out the line"
+        )
 
     def among(self, people: Sequence[str]) -> dict[str, npt.NDArray[np.bool_]]:
         """Return which of some people are in each group: bool[len(people)] by the group's name."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,13 @@ from facepairs.bundles.model import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.decisions import decide
-from facepairs.evaluation.factors import FACES, Column, measure_faces, read_factors
+from facepairs.evaluation.factors import (
+    FACES,
+    Column,
+    measure_faces,
+    not_measured,
+    read_factors,
+)
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
@@ -22,7 +29,7 @@ from facepairs.evaluation.record import EvaluationRecord, record_of
 from facepairs.evaluation.report.statement import history_table, statement_table
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
-from facepairs.evaluation.scores import match_pairs, write_scores
+from facepairs.evaluation.scores import ScoredPairs, match_pairs, write_scores
 from facepairs.evaluation.sources import find_sources, kind_of, known_in_selection
 from facepairs.evaluation.summary import About, Summary
 from facepairs.photos.subject_faces import MOST_PROMINENT
@@ -217,8 +224,11 @@ def evaluate(
         if path not in models:
             measured[path] = measure_scores(Path(path), name, people_groups, relatives, columns)
     measurements = tuple(measured[path] for path, _ in named)
+    if selection is None:
+        _check_people_of(measurements[0].pairs, people_groups, relatives)
     comparison = compare_measurements(measurements) if len(measurements) > 1 else None
     warnings = [line for measured in measurements for line in measured.warnings]
+    warnings += not_measured(columns or (), measurements[0].pairs)
     lines = list(dict.fromkeys(warnings))  # several may share a warning
     scores = [
         str(scores_out) if scores_out and path in models else None if path in models else path
@@ -226,6 +236,17 @@ def evaluate(
     ]
     record = record_of(measurements, scores, folder, selection, groups, families, factors)
     return Evaluation(measurements, comparison, folder, selection, record, lines)
+
+
+def _check_people_of(pairs: ScoredPairs, *files: PeopleGroups | None) -> None:
+    """Raise BadData for a name that is neither in pairs nor known to their model."""
+    origin = pairs.origin
+    for file in filter(None, files):
+        names = list(file.lines)
+        people = pairs.attempted.people_names
+        if origin and origin.identities:
+            people += compress(names, origin.identities.knows(names))
+        file.check_names(people)
 
 
 def _measure_models(
@@ -276,6 +297,7 @@ def _measure_models(
             pairs=chosen.source,
             scored_by=model.place,
             network_sha256=model.network.embedder_sha256,
+            manifest_sha256=model.manifest_sha256,
             thresholds_set_on=model.profile.errors.measured_on if model.profile.errors else None,
             alignment=model.alignment,
             pairs_with_known_people=known_pairs,

@@ -195,6 +195,25 @@ def measure_factors(columns: Sequence[Column], pairs: ScoredPairs, accepted: Boo
     return [column.measure(pairs, accepted, sample) for column in known]
 
 
+def not_measured(columns: Sequence[Column], pairs: ScoredPairs) -> list[str]:
+    """Return a warning if some photos, or pairs, of a file with these columns are in no pair."""
+    every = pairs.attempted
+    rows = [tuple(map(normalize_name, pair)) for pair in zip(*every.sides, strict=True)]
+    shown: set[Key] = {*map(frozenset, rows), *(name for row in rows for name in row)}
+    keys = dict.fromkeys(key for column in columns for key in column.values)
+    missing = [key for key in keys if key not in shown]
+    if not missing:
+        return []
+    first = missing[0]
+    photos, name = (
+        ("photos", first) if isinstance(first, str) else ("pairs", " and ".join(sorted(first)))
+    )
+    return [
+        f"{columns[0].path}: {len(missing):,} of its {len(keys):,} {photos} are not in the pairs "
+        f"that are measured, such as {name}"
+    ]
+
+
 def _quantiles(value: Floats, genuine: Bools) -> dict[str, Bools]:
     """Return pairs by number, in levels with as many genuine pairs each."""
     known = value[genuine & ~np.isnan(value)]

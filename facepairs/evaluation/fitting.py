@@ -111,7 +111,10 @@ def thresholds_for(
         threshold = reason = None
         if available < pairs_needed(far):
             needed = pairs_needed(far)
-            reason = f"not enough pairs: needs {needed:,} pairs of {among}, has {available:,}"
+            counted = "" if people is None else "; photos of the same two people count once"
+            reason = (
+                f"not enough pairs: needs {needed:,} pairs of {among}, has {available:,}{counted}"
+            )
         else:
             threshold = threshold_at_fmr(score[hard], far)
         rows.append(OperatingPoint(threshold, f"fmr-{far:g}", far, among, reason=reason))

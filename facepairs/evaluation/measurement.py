@@ -110,11 +110,6 @@ def measure_scores(
     is_method = path.is_dir()
     file = path / SCORES if is_method else path
     pairs = replace(read_scores(file), families=families)
-    if pairs.people is not None:
-        if groups is not None:
-            groups.check_groups(pairs.people_names)
-        if families is not None:
-            families.check_some(pairs.people_names)
     origin = pairs.origin
     known, warnings = known_in_file(pairs, file)
     if pairs.unscored:
@@ -137,6 +132,7 @@ def measure_scores(
         pairs=origin.pairs if origin else path.name,
         scored_by=origin.model if origin else None,
         network_sha256=origin.embedder_sha256 if origin else None,
+        manifest_sha256=origin.manifest_sha256 if origin else None,
         alignment=origin.alignment if origin else None,
         pairs_with_known_people=known,
     )

@@ -28,7 +28,8 @@ class EvaluationRecord(msgspec.Struct, frozen=True, kw_only=True):
         libraries: Versions of the libraries that decide what is measured, by their names.
         command: The command line; "" from Python.
         data: The folder of photos; None for scores files alone.
-        data_sha256: SHA-256 of the list of its files, with their sizes; None for scores files.
+        data_sha256: SHA-256 of the names and sizes of its files, not of what they hold; None for
+            scores files.
         photos: Number of photos in the pairs; None where they have no names.
         protocol: Name of the protocol of the pairs; "" for listed pairs; None for scores files.
         scores: The scores file or `crossval` folder of each verifier; None where no scores were

@@ -48,7 +48,7 @@ class ReplayResult(Result, frozen=True, kw_only=True):
         same: Whether all do.
         report: The report.
         figures: Number of figures that were compared.
-        scores: The scores files, or `crossval` folders, that they were computed from.
+        scores: The scores files, or `crossval` folders, that they were computed from, whole paths.
         not_in_scores: Parts of the report that do not follow from scores.
         differences: The figures that are not the same.
     """
@@ -63,16 +63,22 @@ class ReplayResult(Result, frozen=True, kw_only=True):
     def describe(self) -> str:
         """Return in words what was compared."""
         count = counted(self.figures, "figure")
-        left_out = f"; not in the scores: {', '.join(self.not_in_scores)}"
-        return f"{count} of {self.report}, computed again from {', '.join(self.scores)}" + (
-            left_out if self.not_in_scores else ""
+        made = f"{count} of {self.report}, computed again from {', '.join(self.scores)}"
+        left_out = ", ".join(self.not_in_scores)
+        return "; ".join(
+            [
+                made,
+                *([f"not in the scores: {left_out}"] if left_out else []),
+                "where the scores come from, and the photos, are not checked",
+            ]
         )
 
 
 def replay(report: Path | str) -> ReplayResult:
     """Compute every figure of a report again from its scores file.
 
-    Thresholds are those of the report; files are looked for where they were, and beside the report.
+    Thresholds are those of the report; files are looked for beside the report, then where they
+    were. Where scores come from, and photos, are not checked.
 
     Args:
         report: JSON of an evaluation, of scores files, of folders of `crossval`, or of a verifier
@@ -126,7 +132,7 @@ def replay(report: Path | str) -> ReplayResult:
         same=not differences,
         report=str(report),
         figures=len(names),
-        scores=[*map(str, places)],
+        scores=[str(place.resolve()) for place in places],
         not_in_scores=["identification"]
         if any(one.identification for one in result.models)
         else [],
@@ -135,15 +141,15 @@ def replay(report: Path | str) -> ReplayResult:
 
 
 def _find(place: str, record: EvaluationRecord, report: Path) -> Path:
-    """Return a file or folder of a report, where it was or beside the report."""
-    path = next(
-        (one for one in (Path(place), report.parent / Path(place).name) if one.exists()), None
-    )
-    if path is None:
+    """Return a file or folder of a report, beside the report or where it was."""
+    places = [report.parent / Path(place).name, Path(place)]
+    there = [path for path in places if path.exists()]
+    if not there:
         raise BadData(f"{report}: {place} is missing; restore it, or put it beside the report")
-    if path.is_file() and file_sha256(path) != record.sha256.get(place):
-        raise BadData(f"{path}: has changed since {report} was written; restore it")
-    return path
+    for path in there:
+        if path.is_dir() or file_sha256(path) == record.sha256.get(place):
+            return path
+    raise BadData(f"{there[0]}: has changed since {report} was written; restore it")
 
 
 def _figures(summary: Summary) -> dict[str, Any]:

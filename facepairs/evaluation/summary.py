@@ -54,6 +54,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
             origin.
         network_sha256: Of its network and how it is used; None where several made the scores, or
             where it is not known.
+        manifest_sha256: Of the bundle's manifest, which names its network, thresholds and errors;
+            None where there is none, or it is not known.
         thresholds_set_on: The people on whom the verifier's own thresholds were chosen; None
             without any, or where it is not known.
         alignment: How photos become crops, as the bundle has it, where it is known.
@@ -72,6 +74,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     pairs: str = ""
     scored_by: str | None = None
     network_sha256: str | None = None
+    manifest_sha256: str | None = None
     thresholds_set_on: str | None = None
     alignment: str | None = None
     pairs_with_known_people: int | None = None

@@ -38,6 +38,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         scores_sha256: SHA-256 (hex) of the scores file; empty until it is written.
         model: The model's name on the command line: a path, or `default`.
         embedder_sha256: Of its network and how it is used; None where several made the scores.
+        manifest_sha256: Of the bundle's manifest, which has its thresholds; None for other models.
         alignment: As in a bundle's manifest.
         pairs: Which pairs: the file or folder that they come from, or a protocol in words.
         protocol: The protocol's name, such as `view2`; None without one.
@@ -55,6 +56,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     scores_sha256: str = ""
     model: str
     embedder_sha256: str | None = None
+    manifest_sha256: str | None = None
     alignment: str | None = None
     pairs: str
     protocol: str | None = None
@@ -93,6 +95,7 @@ def provenance_of(
     return Provenance(
         model=model.place,
         embedder_sha256=model.network.embedder_sha256,
+        manifest_sha256=model.manifest_sha256,
         alignment=model.alignment,
         pairs=pairs,
         protocol=protocol,

@@ -150,9 +150,12 @@ def test_errors_within_the_user_s_groups(
     listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
     assert listed[:2] == list(found)[:2]  # the worst first; tables between groups follow
     assert found["absent"].get("fmr") is None
-    assert evaluate(scores, "--groups", groups, "--json", check=2).stdout.count("Ann") == 1
-    groups.write_text(groups.read_text(encoding="utf-8").replace("Ann,absent\n", ""))
-    assert measured(scores, "--groups", groups)["groups"]["young"]["people"] == 12
+    assert measured(scores, "--groups", groups)["groups"] == found  # Ann is known to the model
+    wrong = groups.read_text(encoding="utf-8").replace(people[11], f"{people[11]}x", 1)
+    groups.write_text(wrong, encoding="utf-8")
+    for sources in (words[:-2], (scores,)):
+        error = evaluate(*sources, "--groups", groups, check=2).stderr
+        assert f"line 13: no person '{people[11]}x'; did you mean '{people[11]}'?" in error
 
 
 def test_unknown_names_are_refused_with_the_nearest(

@@ -53,9 +53,13 @@ def test_failures_to_acquire_are_counted_by_photo(pairs, tmp_path):
     groups = tmp_path / "groups.csv"
     rows = [f"Person_{number:02},{'ab'[number % 2]}\n" for number in range(20)]
     groups.write_text("person,group\n" + "".join(rows))
-    summary = evaluate(tmp_path / "s.csv", groups=groups).summary
+    measured = evaluate(tmp_path / "s.csv", groups=groups)
+    summary = measured.summary
     found = summary.acquisition
     every = sorted({*pairs.attempted.left, *pairs.attempted.right})
+    facts = {row[0].text: row[1].text for row in measured.tables()[0].rows}
+    used = len({*pairs.left, *pairs.right})
+    assert facts["On whom"] == f"20 people, {len(every)} photos, {used} used"
     assert found.fta.count == sum(name in pairs.failures for name in every) == len(pairs.failures)
     assert found.fta.of == len(every)
     kinds = list(pairs.failures.values())

@@ -59,6 +59,7 @@ def check_errors(errors, pairs, members):
 def test_words_of_photos_have_levels_of_one_word_or_two(world):
     _, pairs, _, camera = world
     found = measured(world, "photo,Camera\n" + "".join(f"{k},{v}\n" for k, v in camera.items()))
+    assert found.warnings == []
     (factor,) = found.summary.factors
     assert (factor.name, factor.discarded) == ("camera", [])
     assert list(factor.levels) == ["door", "door, phone", "phone", "not given"]
@@ -69,6 +70,18 @@ def test_words_of_photos_have_levels_of_one_word_or_two(world):
             label = "not given" if None in words else ", ".join(sorted(words))
             members.append(label == level)
         check_errors(errors, pairs, members)
+
+
+def test_photos_and_pairs_of_the_file_that_are_not_measured_are_counted(world):
+    root, pairs, _, camera = world
+    rows = "".join(f"{k},{v}\n" for k, v in camera.items())
+    (line,) = measured(world, f"photo,camera\n{rows}No/one.png,door\nNo/two.png,door\n").warnings
+    file = root / "factors.csv"
+    known = f"2 of its {len(camera) + 2:,} photos are not in the pairs"
+    assert line == f"{file}: {known} that are measured, such as No/one.png"
+    text = f"left,right,years\n{pairs.right[0]},{pairs.left[0]},a\nNo/one.png,{pairs.left[0]},b\n"
+    (line,) = measured(world, text).warnings
+    assert line.startswith(f"{file}: 1 of its 2 pairs are not in the pairs")
 
 
 def test_numbers_of_photos_have_quantiles_of_the_worse_photo_and_shares_discarded(world):

@@ -55,6 +55,33 @@ def test_the_scores_of_a_verifier_are_enough(world, make_bundle):
     values = json.loads(in_process("evaluate", "--replay", moved / "report.json", "--json").stdout)
     assert values["same"]
     assert values["scores"] == [str(moved / "own.csv")]
+    about = json.loads(done.stdout)["models"][0]["about"]
+    digest = json.loads((bundle / "manifest.json").read_text())["manifest_sha256"]
+    assert about["manifest_sha256"] == digest
+    assert evaluate(moved / "own.csv").summary.about.manifest_sha256 == digest
+
+
+def test_files_beside_the_report_come_first_unless_they_have_changed(world, monkeypatch):
+    report = report_of(world, "one.csv")
+    moved = world / "elsewhere"
+    moved.mkdir()
+    report = report.rename(moved / "report.json")
+    (moved / "one.csv").write_bytes((world / "one.csv").read_bytes())
+    monkeypatch.chdir(moved)
+    for _ in range(2):
+        assert replay("report.json").scores == [str(moved / "one.csv")]
+        (world / "one.csv").write_text("genuine,score\n")  # no longer asked for
+    (moved / "one.csv").rename(world / "one.csv")
+    (moved / "one.csv").write_text("genuine,score\n")
+    assert replay("report.json").scores == [str(world / "one.csv")]
+
+
+def test_replay_takes_no_other_arguments(world):
+    report = report_of(world, "one.csv")
+    for words in (["one.csv"], ["--groups", "g.csv"], ["--no-images"], ["--out", "s.csv"]):
+        error = in_process("evaluate", *words, "--replay", report, check=2).stderr
+        assert "works alone, or with --json" in error
+        assert error.count("\n") == 1
 
 
 def test_changed_figures_are_named(world):

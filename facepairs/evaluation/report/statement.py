@@ -4,17 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from facepairs.bundles.rates import Rate
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.record import EvaluationRecord
-from facepairs.evaluation.report.table import Table, facts_of
+from facepairs.evaluation.report.table import Cell, Table, cell, facts_of
 from facepairs.evaluation.report.tables import (
     SOURCES,
     accuracy_label,
     acquisition_cell,
+    differentials,
     error_rates,
+    ratio_cell,
     thresholds_of,
 )
-from facepairs.evaluation.summary import Summary
+from facepairs.evaluation.summary import About, Summary
 from facepairs.support.words import counted
 
 BLANK = "_" * 40
@@ -31,12 +34,18 @@ def statement_table(
     )
     photos = "" if record.photos is None else f", {counted(record.photos, 'photo')}"
     place = f" of {Path(record.data).resolve().name}/" if record.data else ""
-    kept = f" ({record.data_sha256[:12]})" if record.data_sha256 else ""
+    if first.acquisition is not None and (fta := first.acquisition.fta).count:
+        photos, place = (
+            f", {counted(fta.of or 0, 'photo')}",
+            f"{place}, {record.photos or 0:,} used",
+        )
+    kept = record.data_sha256 and f"SHA-256 {record.data_sha256[:12]}, of names and sizes"
     facts: list[tuple[str, object]] = []
     for one in found:
         facts += _about_verifier(one.summary)
     facts += [
-        ("On whom", f"{people}{photos}{place}{kept}"),
+        ("On whom", f"{people}{photos}{place}"),
+        ("List of files", kept),
         ("Groups", record.groups),
         ("Families", record.families),
         ("Factors", record.factors),
@@ -54,18 +63,39 @@ def statement_table(
 def _about_verifier(summary: Summary) -> Iterator[tuple[str, object]]:
     """Yield what a verifier is, who chose its thresholds, and its results."""
     about, point = summary.about, summary.default_point
-    network = f", network {about.network_sha256[:12]}" if about.network_sha256 else ""
     scored = about.scored_by or "scores of unknown origin"
     name = "" if scored == about.name else f"{about.name}: "
-    yield "What was tested", f"{name}{scored}{network}"
+    yield "What was tested", f"{name}{scored}{_digests(about)}"
     ends = " to ".join(f"{end:.6g}" for end in thresholds_of(summary, point))
     chosen, is_own = SOURCES[summary.threshold_source], summary.verify_point is not None
     on = f", set on {about.thresholds_set_on}" if is_own and about.thresholds_set_on else ""
     yield "Threshold", f"{ends} ({point.label}), {chosen}{on}"
     for name, rate in error_rates(point.errors).items():
-        yield f"{name[0].upper()}{name[1:]}", rate
+        yield f"{name[0].upper()}{name[1:]}", _with_count(rate)
+    if (fmr := point.errors.fmr) is not None:
+        yield "This test shows", f"FMR of at most {100 * fmr.interval[1]:.3g} %"
     yield accuracy_label(summary), summary.balanced_accuracy
+    yield "Cllr, bits", summary.cllr
     yield "Failures to acquire (FTA)", acquisition_cell(summary.acquisition)
+    for name, gap in differentials(summary).items():
+        ratio, is_sure = gap.worst_to_best, gap.larger_than_chance
+        chance = "larger than chance" if is_sure else "may be chance"
+        text = f"{ratio.larger} to {ratio.smaller}: {ratio_cell(ratio).text} times, {chance}"
+        yield f"Largest difference of groups, {name}", text
+
+
+def _with_count(rate: Rate | None) -> Cell | Rate | None:
+    """Return a rate with how often it was seen, where that is known."""
+    if rate is None or rate.count is None:
+        return rate
+    made = cell(rate)
+    return made._replace(text=f"{made.text}; {rate.count:,} of {rate.of or 0:,}")
+
+
+def _digests(about: About) -> str:
+    """Return the beginning of the SHA-256 of a verifier's network and of its manifest."""
+    known = {"network": about.network_sha256, "manifest": about.manifest_sha256}
+    return "".join(f", {name} {digest[:12]}" for name, digest in known.items() if digest)
 
 
 def history_table(found: Sequence[Measurement], record: EvaluationRecord) -> Table:
@@ -79,7 +109,12 @@ def history_table(found: Sequence[Measurement], record: EvaluationRecord) -> Tab
         *((f"Scores of {one.summary.about.name}", _origin(one.summary)) for one in found),
         ("Photos", record.photos),
         ("Folder of photos", record.data),
-        ("SHA-256 of the folder's list", record.data_sha256),
+        ("SHA-256 of the names and sizes of its files", record.data_sha256),
+        *(
+            (f"SHA-256 of the manifest of {one.summary.about.name}", digest)
+            for one in found
+            if (digest := one.summary.about.manifest_sha256)
+        ),
         *((f"SHA-256 of {file}", digest) for file, digest in record.sha256.items()),
     ]
     return facts_of("history", "How this was made", facts)
@@ -90,5 +125,4 @@ def _origin(summary: Summary) -> str:
     about = summary.about
     if about.scored_by is None:
         return "of unknown origin"
-    network = f" (network {about.network_sha256[:12]})" if about.network_sha256 else ""
-    return f"by {about.scored_by}{network}"
+    return f"by {about.scored_by}{_digests(about)}"

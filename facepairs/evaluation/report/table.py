@@ -18,7 +18,7 @@ class Cell(NamedTuple):
 
     text: str
     value: str | float | None = None
-    interval: tuple[float, float] | None = None
+    interval: tuple[float, float | None] | None = None
 
     @property
     def is_number(self) -> bool:
@@ -77,13 +77,16 @@ class Table:
     def to_csv(self) -> str:
         """Return the table as CSV with a header: shares from 0 to 1, not rounded.
 
-        Both ends of an interval are in columns of their own, `NAME low` and `NAME high`.
+        Both ends of an interval are in columns of their own, `NAME low` and `NAME high`; one that
+        is not bounded has no high end. A list of facts also has the texts that people see, with
+        counts.
         """
-        names = list(self.columns) or ["figure", "value"]
-        wide = {place for row in self.rows for place, cell in enumerate(row) if cell.interval}
+        names = list(self.columns) or ["figure", "value", "text"]
+        cells = self.rows if self.columns else [[*row, Cell(row[-1].text)] for row in self.rows]
+        wide = {place for row in cells for place, cell in enumerate(row) if cell.interval}
         rows: list[list[tuple[object, ...]]] = [
             [(name, f"{name} low", f"{name} high") for name in names],
-            *([cell.numbers for cell in row] for row in self.rows),
+            *([cell.numbers for cell in row] for row in cells),
         ]
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(

@@ -7,7 +7,7 @@ from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.evaluation.acquisition import Acquisition
 from facepairs.evaluation.decisions import ThresholdFrom
 from facepairs.evaluation.error_rates import is_small, pair_counts
-from facepairs.evaluation.group_errors import GroupRatio
+from facepairs.evaluation.group_errors import Differential, GroupRatio
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
 from facepairs.evaluation.report.table import (
@@ -128,7 +128,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
 def _of_scores(summary: Summary) -> dict[str, object]:
     """Return the columns of figures that no decision changes."""
     return {
-        "AUC": summary.auc.value,
+        "AUC": cell(summary.auc.value)._replace(interval=summary.auc.interval),
         "EER": _alone(summary.eer),
         "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
         "ECE": summary.ece,
@@ -136,8 +136,8 @@ def _of_scores(summary: Summary) -> dict[str, object]:
 
 
 def _alone(rate: Rate | None, missing: str = "") -> Cell:
-    """Return a rate without its interval."""
-    return Cell(missing) if rate is None else Cell(share(rate), rate.value)
+    """Return a rate whose text is without its interval."""
+    return Cell(missing) if rate is None else Cell(share(rate), rate.value, rate.interval)
 
 
 def _pairs_table(found: Sequence[Measurement]) -> Table:
@@ -173,7 +173,7 @@ def _difference(gap: Difference | None, is_share: bool = True) -> Cell | None:
         return None
     scale, form, unit = (100, "+.2f", " %") if is_share else (1, "+.4f", "")
     middle, low, high = (format(scale * value, form) for value in (gap.difference, *gap.interval))
-    return Cell(f"{middle}{unit} ({low} to {high})", gap.difference)
+    return Cell(f"{middle}{unit} ({low} to {high})", gap.difference, gap.interval)
 
 
 def accuracy_label(summary: Summary) -> str:
@@ -209,7 +209,9 @@ def acquisition_cell(acquisition: Acquisition | None) -> Cell | None:
     kinds = (f"{count:,} {kind.replace('_', ' ')}" for kind, count in acquisition.reasons.items())
     photos = f"{fta.count or 0:,} of {counted(fta.of or 0, 'photo')}"
     return Cell(
-        ": ".join(filter(None, [f"{cell(fta).text}; {photos}", ", ".join(kinds)])), fta.value
+        ": ".join(filter(None, [f"{cell(fta).text}; {photos}", ", ".join(kinds)])),
+        fta.value,
+        fta.interval,
     )
 
 
@@ -230,7 +232,10 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         known = f"{summary.about.people_left_out:,} on whom a model was trained or calibrated"
     if indent:
         decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
-    accuracy = f"{share(summary.balanced_accuracy)} ({accuracy_note(summary)})"
+    balanced = summary.balanced_accuracy
+    accuracy = Cell(
+        f"{share(balanced)} ({accuracy_note(summary)})", balanced.value, balanced.interval
+    )
     rates = error_rates(point.errors).items()
     area, (low, high) = summary.auc.value, summary.auc.interval
     return [
@@ -244,12 +249,12 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("People left out", known),
         ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
         ("Failures to acquire (FTA)", acquisition_cell(summary.acquisition)),
-        (label, Cell(accuracy, summary.balanced_accuracy.value)),
+        (label, accuracy),
         (f"{indent}Threshold", _threshold_text(summary)),
         ("As verify decides", decided),
         *((f"{indent}{name[0].upper()}{name[1:]}", rate) for name, rate in rates),
         (f"{label}, LFW's rule", by_other_rule(summary)),
-        ("AUC", Cell(f"{area:.4f} ({low:.4f} to {high:.4f})", area)),
+        ("AUC", Cell(f"{area:.4f} ({low:.4f} to {high:.4f})", area, (low, high))),
         ("Equal error rate (EER)", summary.eer),
         *(_at_far(summary, far) for far in summary.tar_at_far),
         ("Calibration error (ECE)", summary.ece),
@@ -264,7 +269,7 @@ def _at_far(summary: Summary, far: str) -> tuple[str, Cell]:
     text, fmr = point.reason or "", point.errors.fmr
     if fmr is not None:
         text = f"{rate.text}; {fmr.count or 0:,} of {fmr.of or 0:,} impostor pairs accepted"
-    return f"TAR at FAR {100 * float(far):g} %", Cell(text, rate.value)
+    return f"TAR at FAR {100 * float(far):g} %", rate._replace(text=text)
 
 
 def _threshold_text(summary: Summary) -> str:
@@ -311,6 +316,13 @@ def _groups_table(summary: Summary) -> Table:
     return table_of("groups", "Errors by group", rows, note)
 
 
+def differentials(summary: Summary) -> dict[str, Differential]:
+    """Return how far the FMR and the FNMR differ between groups, where it is known."""
+    found = summary.group_differences
+    both = {"FMR": found.fmr, "FNMR": found.fnmr} if found else {}
+    return {name: one for name, one in both.items() if one is not None}
+
+
 def _differences_of_groups(summary: Summary) -> list[Table]:
     """Return the FMR between groups, and how far error rates differ between them."""
     found, groups = summary.group_differences, list(summary.groups)
@@ -326,15 +338,14 @@ def _differences_of_groups(summary: Summary) -> list[Table]:
             "error": name,
             "worst": one.worst_to_best.larger,
             "best": one.worst_to_best.smaller,
-            "worst to best": _ratio(one.worst_to_best),
-            "worst to geometric mean": _ratio(one.worst_to_geometric_mean),
+            "worst to best": ratio_cell(one.worst_to_best),
+            "worst to geometric mean": ratio_cell(one.worst_to_geometric_mean),
             "larger than chance": ", ".join(
                 f"{two.larger} over {two.smaller}" for two in one.larger_than_chance
             )
             or "none",
         }
-        for name, one in (("FMR", found.fmr), ("FNMR", found.fnmr))
-        if one is not None
+        for name, one in differentials(summary).items()
     ]
     between = "Strangers accepted, one of either group, at the same threshold; 95 % intervals."
     note = (
@@ -378,11 +389,12 @@ def _errors_of_part(errors: Errors) -> dict[str, object]:
     }
 
 
-def _ratio(ratio: GroupRatio) -> Cell:
+def ratio_cell(ratio: GroupRatio) -> Cell:
+    """Return how many times as large a rate is as another, with its interval."""
     low, high = ratio.interval
     if ratio.value is None or high is None:
-        return Cell(f"at least {low:.2f}", ratio.value)
-    return Cell(f"{ratio.value:.2f} ({low:.2f} to {high:.2f})", ratio.value)
+        return Cell(f"at least {low:.2f}", ratio.value, ratio.interval)
+    return Cell(f"{ratio.value:.2f} ({low:.2f} to {high:.2f})", ratio.value, ratio.interval)
 
 
 def _identification_tables(summary: Summary) -> list[Table]:

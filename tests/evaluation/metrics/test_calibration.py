@@ -199,7 +199,9 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
     assert (fitted.errors.genuine_pairs, fitted.errors.impostor_pairs) == (200, 300)
     assert tenth.threshold < hundredth.threshold
     assert (thousandth.max_fmr, thousandth.threshold) == (0.001, None)
-    assert "3,000" in thousandth.reason
+    assert thousandth.reason.endswith("needs 3,000 pairs of strangers, has 300")
+    people = np.arange(500) * 2, np.arange(500) * 2 + ~genuine
+    assert "same two people count once" in thresholds_for(genuine, score, None, people)[2].reason
     rows = list(fitted.summary()["thresholds"])
     assert rows == [msgspec.to_builtins(entry) for entry in (tenth, hundredth, thousandth)]
 

@@ -1,6 +1,7 @@
 """The report's page, its tables and figures, made from invented scores and photos."""
 
 import base64
+import csv
 import io
 import re
 from dataclasses import replace
@@ -211,6 +212,22 @@ def grouped(tmp_path_factory) -> tuple[Evaluation, Reader]:
     (root / "groups.csv").write_text("\n".join(["person,group", *names, "Person_19,c"]))
     found = evaluate([str(root / "scores.csv")], groups=root / "groups.csv")
     return found, read(render_page(found))
+
+
+def test_the_largest_difference_of_groups_is_on_the_first_page_and_in_csv(grouped):
+    found, _ = grouped
+    tables = {table.key: table for table in found.tables()}
+    (row, *_) = csv.DictReader(io.StringIO(tables["ratios-1"].to_csv()))
+    ratio = found.summary.group_differences.fmr.worst_to_best
+    names = ("worst to best", "worst to best low", "worst to best high")
+    assert [float(row[name]) for name in names] == [ratio.value, *ratio.interval]
+    facts = {row[0].text: row[1] for row in tables["statement"].rows}
+    text = facts["Largest difference of groups, FMR"].text
+    assert text.startswith(f"b to a: {ratio.value:.2f} (")
+    assert text.endswith("larger than chance")
+    fmr = found.summary.default_point.errors.fmr
+    assert facts["Strangers accepted (FMR)"].text.endswith(f"; {fmr.count:,} of {fmr.of:,}")
+    assert facts["This test shows"].text == f"FMR of at most {100 * fmr.interval[1]:.3g} %"
 
 
 def test_groups_are_listed_worst_first_with_warnings(grouped):

@@ -23,9 +23,9 @@ def test_csv_has_numbers_that_are_not_rounded():
     assert (row["n"], float(row["AUC"])) == ("1234", 1 / 3)
     rows = [*csv.reader(io.StringIO(facts_of("f", "", [("FMR", RATE), ("x", "y")]).to_csv()))]
     assert rows == [
-        ["figure", "value", "value low", "value high"],
-        ["FMR", "0.125", "0.0625", "0.25"],
-        ["x", "y", "", ""],
+        ["figure", "value", "value low", "value high", "text"],
+        ["FMR", "0.125", "0.0625", "0.25", "12.50 % (6.25 to 25.00)"],
+        ["x", "y", "", "", "y"],
     ]
 
 
@@ -57,6 +57,12 @@ def test_every_table_and_figure_becomes_a_file(tmp_path):
     assert {path.name for path in both.iterdir()} == expected
     rows = dict(row[:2] for row in csv.reader((both / "figures-1.csv").read_text().splitlines()))
     assert float(rows["Equal error rate (EER)"]) == found.summary.eer.value
+    by_name = {row[0]: row for row in csv.reader((both / "figures-1.csv").read_text().splitlines())}
+    summary = found.summary
+    rates = {"Accuracy": summary.balanced_accuracy, "AUC": summary.auc}
+    for label, rate in (rates | {"TAR at FAR 10 %": summary.true_accepts("0.1")}).items():
+        assert [*map(float, by_name[label][1:4])] == [rate.value, *rate.interval]
+    assert by_name["TAR at FAR 10 %"][4].endswith("20 of 200 impostor pairs accepted")
     assert (both / "det.png").read_bytes().startswith(b"\x89PNG")
     assert (both / "det.svg").read_text() == found.figures()["det"]._repr_svg_()
 
