@@ -56,6 +56,7 @@ def test_a_step_that_fails_ends_the_demo_and_says_why(tmp_path):
     assert not (tmp_path / "demo" / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_demo_that_was_stopped_goes_on_with_its_training(faces, difference_run, tmp_path):
     out = tmp_path / "demo"
     out.mkdir()
