@@ -1,6 +1,7 @@
 """A report is computed again from its scores: the same, or what differs."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -118,11 +119,11 @@ def test_what_cannot_be_computed_again_is_refused(world):
     for scores in ([None], []):
         values["record"]["scores"] = scores
         report.write_text(json.dumps(values))
-        with pytest.raises(BadData, match="write them to a file"):
+        with pytest.raises(BadData, match=re.escape(str(report))):
             replay(report)
     for text in ("", "[]", '{"models": []}', "{}"):
         report.write_text(text)
-        with pytest.raises(BadData, match="JSON of an evaluation"):
+        with pytest.raises(BadData, match=re.escape(str(report))):
             replay(report)
 
 

@@ -204,25 +204,27 @@ def read_present_pairs(
                     rows.append((left, right, genuine, fold))
     lines.check_end()
     if missing:
-        _tell_missing(path, index, missing, skip_missing and bool(rows))
+        _tell_missing(path, index, missing, skip_missing, left=bool(rows))
     left_of, right_of, genuine_of, fold_of = zip(*rows, strict=True)
     pairs = PairList.of(left_of, right_of, genuine_of, fold_of if len(header) == 2 else 0)
     return pairs, 2 * count * folds - len(rows)
 
 
-def _tell_missing(path: Path, index: FaceIndex, missing: Iterable[str], skip: bool) -> None:
+def _tell_missing(
+    path: Path, index: FaceIndex, missing: Iterable[str], skip: bool, left: bool = True
+) -> None:
     """Log the missing images; raise BadData unless they are left out."""
     names = [f"{stem}.jpg" for stem in missing]
     for name in names[:MAX_NAMED]:
         console.log(f"missing: {index.root / name}")
     if names[MAX_NAMED:]:
         console.log(f"missing: {len(names) - MAX_NAMED:,} more")
-    if not skip:
+    if not (skip and left):
         more = f", … ({len(names):,} in all)" if names[3:] else ""
         raise BadData(
             f"{path}: no image {', '.join(names[:3])}{more} in {index.root}; complete the copy "
-            f"({HOW_TO_FETCH}), or train without missing images",
-            "skip_bad",
+            f"({HOW_TO_FETCH})" + ("" if skip else ", or train without missing images"),
+            *(() if skip else ("skip_bad",)),
         )
     console.log(f"left out: {counted(len(names), 'photo')} of {path.name} missing in {index.root}")
 

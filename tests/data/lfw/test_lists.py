@@ -107,8 +107,9 @@ def test_pairs_of_missing_images_are_left_out_and_others_keep_their_fold(tmp_pat
     assert [INDEX.name(int(pairs.left[0])), INDEX.name(int(pairs.right[0]))] == [
         "Ada_B/Ada_B_0001.jpg", "Ada_B/Ada_B_0002.jpg"
     ]  # fmt: skip
-    with pytest.raises(BadData):  # none is left
+    with pytest.raises(BadData) as caught:  # none is left
         read_present_pairs(write(tmp_path, "1", "Zed\t1\t2", "Zed\t1\tCy\t1"), INDEX)
+    assert caught.value.arguments == ()  # missing images are left out already
     path = write(tmp_path, "3", "Bo_C\t3", "Zed\t1", "Cy\t1")
     (people,) = read_people(path, INDEX, skip_missing=True)
     assert [INDEX.people[p] for p in people] == ["Bo_C", "Cy"]
