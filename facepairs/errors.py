@@ -88,9 +88,13 @@ class BadGallery(BadData):
 
 
 class BadImage(FacepairsError):
-    """One image that cannot be read."""
+    """One image that cannot be used.
 
-    kind = "image"
+    Attributes:
+        problem: The kind of problem.
+    """
+
+    kind = problem = "image"
 
 
 class ImageProblem(BadImage):
@@ -109,13 +113,13 @@ class ImageProblem(BadImage):
 class NoFace(BadImage):
     """An image in which no face was found."""
 
-    kind = "no_face"
+    kind = problem = "no_face"
 
 
 class TooSmallFace(BadImage):
     """An image whose face has too few pixels for a verdict."""
 
-    kind = "small_face"
+    kind = problem = "small_face"
 
 
 class BadBundle(FacepairsError):

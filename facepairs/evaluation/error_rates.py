@@ -7,6 +7,7 @@ from facepairs.bundles.rates import Errors, Rate
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import Bools, PairPeople
 from facepairs.evaluation.metrics.intervals import LEVEL, PeopleOfPairs
+from facepairs.support import console
 
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
 
@@ -49,15 +50,17 @@ def errors_of(
         again = list(members & lookalike.again)
         return rate_of(pairs, members & lookalike.pairs, accepted, again)
 
-    return [
-        Errors(
+    found, progress = list[Errors](), console.progress("computing intervals")
+    for members, accepted in decisions:
+        errors = Errors(
             fmr=rate_of(pairs, members & ~genuine, accepted),
             fnmr=rate_of(pairs, members & genuine, ~accepted),
             lookalike_fmr=among_lookalikes(members, accepted),
             people=pairs.people(members) if pairs.known else None,
         )
-        for members, accepted in decisions
-    ]
+        found.append(errors)
+        progress(len(found), len(decisions))
+    return found
 
 
 def errors_by_group(

@@ -319,6 +319,7 @@ def _measure_models(
             protocol=chosen.protocol,
             groups=groups,
             factors=columns,
+            samples={index.name(image): face for image, face in scored[path].samples.items()},
             of_faces=of_faces,
             identification=identified,
             faces={index.name(image): face for image, face in used[path].numbers.items()},

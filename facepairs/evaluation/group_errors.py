@@ -33,6 +33,7 @@ from facepairs.evaluation.error_rates import (
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.intervals import LEVEL, PeopleOfPairs
 from facepairs.evaluation.scores import ScoredPairs
+from facepairs.support import console
 
 
 class BetweenGroups(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,15 +131,13 @@ def measure_groups(
         name: msgspec.structs.replace(errors, fta=ftas.get(name)) for name, errors in within.items()
     }
     sample = PeopleOfPairs(pairs.people, len(pairs), pairs.relatives)
-    between = [
-        BetweenGroups(
-            groups=names,
-            fmr=rate_of(sample, members & strangers, accepted),
-            people=sample.people(members & strangers),
-        )
-        for names, members in cells.items()
-        if names[0] != names[1]
-    ]
+    between, progress = list[BetweenGroups](), console.progress("comparing groups")
+    for done, (names, members) in enumerate(cells.items(), 1):
+        if names[0] != names[1]:
+            fmr = rate_of(sample, members & strangers, accepted)
+            people = sample.people(members & strangers)
+            between.append(BetweenGroups(groups=names, fmr=fmr, people=people))
+        progress(done, len(cells))
     large = {name: inside[name] for name, errors in within.items() if not is_small(errors)}
     return within, GroupDifferences(
         between=between,

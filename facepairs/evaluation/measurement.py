@@ -40,8 +40,9 @@ from facepairs.evaluation.sources import (
     short_name,
 )
 from facepairs.evaluation.summary import About, Summary, summarise
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support.words import counted
-from facepairs.verification.provenance import FaceNumbers, provenance_of
+from facepairs.verification.provenance import FaceNumbers, provenance_of, with_photos
 
 Curves = Mapping[int, Calibration]
 """The calibration of each fold; empty where a verifier has none."""
@@ -147,6 +148,7 @@ def measure_model(
     protocol: str,
     groups: PeopleGroups | None = None,
     factors: Sequence[Column] | None = None,
+    samples: Mapping[str, FaceSample],
     of_faces: dict[str, FaceNumbers] | None = None,
     identification: IdentificationFigures | None = None,
     faces: Mapping[str, int],
@@ -162,6 +164,7 @@ def measure_model(
         protocol: The protocol of the pairs, "" for none.
         groups: Groups of people, to measure the errors within them.
         factors: What is known of photos or pairs, to measure the errors by it.
+        samples: The faces of all photos of the pairs, by the photos' names.
         of_faces: What is known of the faces, likewise.
         identification: How well people are identified.
         faces: As `Measurement` has them.
@@ -175,8 +178,7 @@ def measure_model(
     points = [row for row in own.thresholds if row.threshold is not None]
     points.sort(key=lambda one: one.threshold or 0)
     origin = provenance_of(model, about.pairs, point, protocol=protocol or None)
-    failures = None if pairs.failures is None else dict(pairs.failures)
-    origin = msgspec.structs.replace(origin, failures=failures, faces=of_faces)
+    origin = msgspec.structs.replace(with_photos(origin, samples), faces=of_faces)
     pairs = replace(pairs, origin=origin)
     decisions, curves = _decide(pairs, own.calibration, points)
     return _measure(

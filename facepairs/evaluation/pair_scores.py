@@ -11,7 +11,7 @@ from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.errors import BadImage, ImageProblem
+from facepairs.errors import BadImage
 from facepairs.evaluation.drift import sample_figures
 from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.lookalikes import LookAlikes, find_lookalikes
@@ -133,18 +133,12 @@ def _named(
         usable.fold,
         score.astype(np.float64),
         alike,
-        failures={names[image]: _kind(error) for image, error in failures.items()},
         failed=failed_pairs(
             [*zip(named(unusable.left), named(unusable.right), *labels, strict=True)]
         ),
     )
     people = [index.people[int(p)] for p in np.unique(index.person_of[usable.images()])]
     return PhotoScores(scored, heap, people, failures, samples)
-
-
-def _kind(error: BadImage) -> str:
-    """Return the kind of problem of a photo, such as `no_face` or `unreadable`."""
-    return error.problem if isinstance(error, ImageProblem) else error.kind
 
 
 def embed_images(

@@ -28,8 +28,8 @@ class EvaluationRecord(msgspec.Struct, frozen=True, kw_only=True):
         libraries: Versions of the libraries that decide what is measured, by their names.
         command: The command line; "" from Python.
         data: The folder of photos; None for scores files alone.
-        data_sha256: SHA-256 of the names and sizes of its files, not of what they hold; None for
-            scores files.
+        photos_sha256: SHA-256 of the photos in the pairs: of what `sha256sum` prints for them,
+            sorted by name; None where they were not read.
         photos: Number of photos in the pairs; None where they have no names.
         protocol: Name of the protocol of the pairs; "" for listed pairs; None for scores files.
         scores: The scores file or `crossval` folder of each verifier; None where no scores were
@@ -46,7 +46,7 @@ class EvaluationRecord(msgspec.Struct, frozen=True, kw_only=True):
     libraries: dict[str, str] = msgspec.field(default_factory=package_versions)
     command: str = ""
     data: str | None = None
-    data_sha256: str | None = None
+    photos_sha256: str | None = None
     photos: int | None = None
     protocol: str | None = None
     scores: list[str | None]
@@ -83,7 +83,7 @@ def record_of(
     return EvaluationRecord(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         data=None if data is None else str(data),
-        data_sha256=None if selection is None else selection.index.fingerprint,
+        photos_sha256=pairs.origin.photos_sha256 if pairs.origin else None,
         photos=len({*pairs.left, *pairs.right}) if pairs.has_names else None,
         protocol=None if selection is None else selection.protocol,
         scores=[*scores],

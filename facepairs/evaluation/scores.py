@@ -54,8 +54,8 @@ class ScoredPairs:
         alike: Strangers who look alike; None where that is not known.
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
-        failures: Why photos could not be used, by their names, such as `no_face`; None if unknown.
-        failed: The pairs with such photos, with scores of minus infinity; None if there are none.
+        failed: The pairs with photos that could not be used, with scores of minus infinity; None
+            if there are none.
         origin: What made the scores; None if unknown.
         families: The people's families, for intervals; None if all are unrelated.
     """
@@ -67,7 +67,6 @@ class ScoredPairs:
     score: npt.NDArray[np.float64]
     alike: LookAlikes | None = None
     unscored: int = 0
-    failures: Mapping[str, str] | None = None
     failed: "ScoredPairs | None" = None
     origin: Provenance | None = None
     families: PeopleGroups | None = None
@@ -92,6 +91,11 @@ class ScoredPairs:
             alike=None,
             failed=None,
         )
+
+    @property
+    def failures(self) -> Mapping[str, str] | None:
+        """Why photos could not be used, by their names, such as `no_face`; None if unknown."""
+        return self.origin.failures if self.origin else None
 
     @property
     def sides(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -223,7 +227,8 @@ def read_scores(path: Path) -> ScoredPairs:
     for line, row in csv_rows(path, ("genuine", "score")):
         try:
             if row.get(ERROR, "").strip() or not row["genuine"].strip():
-                if failures and {row.get("left"), row.get("right")} & failures.keys():
+                known = failures and {row.get("left"), row.get("right")} & failures.keys()
+                if known and row["genuine"].strip():
                     label, number = parse_genuine(row["genuine"]), parse_fold(row.get("fold", ""))
                     failed.append((row["left"], row["right"], label, number))
                 else:
@@ -248,7 +253,6 @@ def read_scores(path: Path) -> ScoredPairs:
         np.frombuffer(score, np.float64),
         LookAlikes(np.frombuffer(alike, np.bool_), _again(again)) if any(alike) else None,
         unscored,
-        failures,
         failed_pairs(failed),
         origin,
     )

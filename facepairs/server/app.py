@@ -48,7 +48,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
 
     async def failed(_: Request, error: Exception) -> Response:
         if isinstance(error, BadImage):
-            metrics.refused_photos.labels(getattr(error, "problem", error.kind)).inc()
+            metrics.refused_photos.labels(error.problem).inc()
         return error_answer(error)
 
     routes = [

@@ -4,7 +4,8 @@ Whoever measures the scores later then knows the model, its threshold, and which
 the model was trained or calibrated on.
 """
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -17,6 +18,7 @@ from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Errors, OperatingPoint
 from facepairs.errors import BadBundle, BadData
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support.atomic import atomic_file
 from facepairs.support.places import check_output_file, file_sha256
 from facepairs.support.validation import validate
@@ -48,6 +50,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         prior: For which prior a column `probability` holds; None without such a column.
         identities: Hashes of the people that the model was trained and calibrated on.
         failures: Why photos of the pairs could not be used, by their names, such as `no_face`.
+        photos_sha256: SHA-256 of the contents of the photos, see `with_photos`; None where they
+            were not read.
         faces: What is known of the faces, by the names of the photos; None where it was not asked.
     """
 
@@ -65,6 +69,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     prior: float | None = None
     identities: Identities | None = None
     failures: dict[str, str] | None = None
+    photos_sha256: str | None = None
     faces: dict[str, FaceNumbers] | None = None
 
 
@@ -104,6 +109,21 @@ def provenance_of(
         prior=prior,
         identities=model.origin.identities if model.origin.lists_training else None,
     )
+
+
+def with_photos(origin: Provenance, samples: Mapping[str, FaceSample]) -> Provenance:
+    """Return an origin that says which photos were read, and which of them could not be used.
+
+    Its `photos_sha256` is the SHA-256 of what `sha256sum` prints for the photos, sorted by name.
+
+    Args:
+        origin: What made the scores.
+        samples: The faces of all photos of the pairs, by the photos' names.
+    """
+    lines = (f"{samples[name].digest.hex()}  {name}\n" for name in sorted(samples))
+    sums = hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+    failures = {name: sample.error.problem for name, sample in samples.items() if sample.error}
+    return msgspec.structs.replace(origin, photos_sha256=sums, failures=failures)
 
 
 def provenance_path(scores: Path) -> Path:

@@ -27,7 +27,7 @@ from facepairs.photos.photo import read_image_file
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.support.results import Result
 from facepairs.support.words import printable
-from facepairs.verification.provenance import provenance_of, scores_file
+from facepairs.verification.provenance import provenance_of, scores_file, with_photos
 from facepairs.verification.scoring import READING, Indices, score_samples
 from facepairs.verification.verdict import are_copies, with_hint_of_copies, with_hint_of_others
 from facepairs.verification.verifier import Verifier
@@ -164,10 +164,11 @@ def write_scores(
         BadData: `out` cannot be written.
     """
     model = verifier.model
-    origin = provenance_of(model, str(listed.path), point, prior=prior)
     samples = dict(enumerate(unbatched(read, READING, len(listed.photos))))
     scores = score_samples(verifier.scorer, samples, listed.left, listed.right)
     problems: list[str] = []  # of each row: what is wrong with it, COPY, or ""
+    shown = {printable(listed.photos[number]): face for number, face in samples.items()}
+    origin = with_photos(provenance_of(model, str(listed.path), point, prior=prior), shown)
     with scores_file(out, origin) as handle:
         writer = csv.writer(handle)
         writer.writerow((*SIDES, *listed.copied, *RESULT_COLUMNS))

@@ -3,6 +3,8 @@
 import csv
 import json
 import shutil
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,12 @@ def words(cosine_bundle: Path, noise: Path, tmp_path: Path) -> tuple[object, ...
 def rows_of(path: Path) -> list[dict[str, str]]:
     with open(path, newline="") as handle:
         return list(csv.DictReader(handle))
+
+
+def photos_sha256(folder: Path, names: Iterable[str]) -> str:
+    """Return the SHA-256 of what `sha256sum` prints for files, sorted by name."""
+    lines = (f"{sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
+    return sha256("".join(sorted(lines, key=lambda line: line[66:])).encode()).hexdigest()
 
 
 def as_json(*words: object) -> dict[str, Any]:
@@ -74,14 +82,16 @@ def test_people_of_the_training_are_named_and_pairs_with_them_counted(
         assert warning in in_process(*command, *model).stderr
 
 
-def test_the_scores_say_where_they_come_from(words, cosine_bundle, tmp_path):
+def test_the_scores_say_where_they_come_from(words, cosine_bundle, noise, tmp_path):
     in_process(*words, "--prior", 0.1, "--max-fmr", 0.01)
     origin, opened = read_provenance(tmp_path / "out.csv"), open_model(cosine_bundle)
     assert (origin.model, origin.pairs) == (str(cosine_bundle), str(tmp_path / "pairs.csv"))
     point = origin.operating_point
     assert (point.threshold, point.name, point.max_fmr) == (0.75, "fmr-0.01", 0.01)
     assert point.errors == Errors()  # those of the model are not copied
-    assert origin.prior == 0.1
+    assert (origin.prior, origin.failures) == (0.1, {"broken.jpg": "not_image"})
+    names = ("0.png", "1.png", "2.png", "3.png", "broken.jpg")
+    assert origin.photos_sha256 == photos_sha256(noise, names)
     assert origin.identities == opened.origin.identities
     assert origin.embedder_sha256 == opened.network.embedder_sha256
     row = rows_of(tmp_path / "out.csv")[0]

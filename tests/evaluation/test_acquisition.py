@@ -28,7 +28,7 @@ def with_failures() -> ScoredPairs:
         model="mine", pairs="drawn", operating_point=OperatingPoint(CUT, "x"), failures=failures
     )
     scored = whole.without_photos(set(failures))
-    return replace(scored, failures=failures, failed=failed, origin=origin)
+    return replace(scored, failed=failed, origin=origin)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.replay import replay
 from facepairs.evaluation.scores import write_scores
 from facepairs.support.results import json_text
+from facepairs.verification.provenance import read_provenance
 
 
 @pytest.fixture
@@ -56,7 +57,10 @@ def test_the_scores_of_a_verifier_are_enough(world, make_bundle):
     values = json.loads(in_process("evaluate", "--replay", moved / "report.json", "--json").stdout)
     assert values["same"]
     assert values["scores"] == [str(moved / "own.csv")]
-    about = json.loads(done.stdout)["models"][0]["about"]
+    (about,) = (model["about"] for model in json.loads(done.stdout)["models"])
+    record = json.loads(done.stdout)["record"]
+    assert record["photos_sha256"] == read_provenance(moved / "own.csv").photos_sha256
+    assert len(record["photos_sha256"]) == 64
     digest = json.loads((bundle / "manifest.json").read_text())["manifest_sha256"]
     assert about["manifest_sha256"] == digest
     assert evaluate(moved / "own.csv").summary.about.manifest_sha256 == digest

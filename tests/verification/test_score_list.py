@@ -118,7 +118,10 @@ def test_bad_photos_cost_their_own_pairs(verifier, photos, tmp_path):
     assert [(row["genuine"], row["fold"]) for row in good] == [("1", "3"), ("0", "")]
 
     scores = read_scores(tmp_path / "out.csv")
-    assert (len(scores), scores.unscored) == (2, 6)
+    assert (len(scores), len(scores.failed), scores.unscored) == (2, 6, 0)
+    assert len(scores.failures) == report.images_failed
+    kinds = [scores.failures[name] for name in ("broken.jpg", "none.png")]
+    assert kinds == ["not_image", "unreadable"]
     assert scores.score.tolist() == [float(row["score"]) for row in good]
     assert scores.genuine.tolist() == [True, False]
     assert scores.fold.tolist() == [3, 0]

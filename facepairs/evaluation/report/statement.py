@@ -39,13 +39,13 @@ def statement_table(
             f", {counted(fta.of or 0, 'photo')}",
             f"{place}, {record.photos or 0:,} used",
         )
-    kept = record.data_sha256 and f"SHA-256 {record.data_sha256[:12]}, of names and sizes"
+    sums = record.photos_sha256 and f"SHA-256 {record.photos_sha256[:12]}"
     facts: list[tuple[str, object]] = []
     for one in found:
         facts += _about_verifier(one.summary)
     facts += [
         ("On whom", f"{people}{photos}{place}"),
-        ("List of files", kept),
+        ("Photos", sums),
         ("Groups", record.groups),
         ("Families", record.families),
         ("Factors", record.factors),
@@ -109,7 +109,7 @@ def history_table(found: Sequence[Measurement], record: EvaluationRecord) -> Tab
         *((f"Scores of {one.summary.about.name}", _origin(one.summary)) for one in found),
         ("Photos", record.photos),
         ("Folder of photos", record.data),
-        ("SHA-256 of the names and sizes of its files", record.data_sha256),
+        ("SHA-256 of the sums and names of the photos", record.photos_sha256),
         *(
             (f"SHA-256 of the manifest of {one.summary.about.name}", digest)
             for one in found
