@@ -10,8 +10,11 @@ from typing import Any
 from facepairs.support.results import to_plain
 
 
-def assert_golden(path: Path, value: Any, rel: float = 1e-6) -> None:
-    """Assert that a result is the one of a JSON file; with $WRITE_GOLDEN it is kept there."""
+def assert_golden(path: Path, value: Any, rel: float = 1e-6, least: float = 1e-9) -> None:
+    """Assert that a result is the one of a JSON file; with $WRITE_GOLDEN it is kept there.
+
+    Numbers may differ by `rel`, relative, or by `least`.
+    """
     found = json.loads(json.dumps(to_plain(value)))
     if os.environ.get("WRITE_GOLDEN"):
         path.write_text(json.dumps(_short(found), separators=(",", ":")) + "\n")
@@ -20,14 +23,14 @@ def assert_golden(path: Path, value: Any, rel: float = 1e-6) -> None:
     different = [
         f"{name}: {here[name]}, not {kept[name]}"
         for name in kept
-        if not _is_close(here[name], kept[name], rel)
+        if not _is_close(here[name], kept[name], rel, least)
     ]
     assert not different
 
 
-def _is_close(one: Any, other: Any, rel: float) -> bool:
+def _is_close(one: Any, other: Any, rel: float, least: float) -> bool:
     numbers = all(type(value) in (int, float) for value in (one, other))
-    return math.isclose(one, other, rel_tol=rel, abs_tol=1e-9) if numbers else one == other
+    return math.isclose(one, other, rel_tol=rel, abs_tol=least) if numbers else one == other
 
 
 def _short(value: Any) -> Any:

@@ -10,10 +10,7 @@ from PIL import Image
 from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import (
-    BLURRED,
-    COVERED,
-    PROFILE_YAW,
-    TURNED_DEG,
+    brightness,
     gray_of,
     photo_hints,
     sharpness,
@@ -52,6 +49,21 @@ def test_dark_and_bright_photos_are_named(crop):
     assert kinds((255 - (255 - crop) * 0.4).astype(np.uint8)) == {"bright"}
 
 
+@pytest.mark.parametrize(
+    ("level", "found"), [(66, {"dark"}), (67, set()), (168, set()), (169, {"bright"})]
+)
+def test_the_limits_of_light_are_the_ones_measured(level, found):
+    crop = np.full((128, 128, 3), level, np.uint8)
+    assert kinds(crop) == found
+    assert brightness(gray_of(crop)) == pytest.approx(level / 255, abs=1e-5)
+
+
+def test_colours_count_as_the_eye_sees_them():
+    gray = gray_of(np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [0, 0, 0]]], np.uint8))
+    assert gray.tolist() == [pytest.approx([0.299, 0.587, 0.114, 0], abs=1e-6)]
+    assert brightness(gray) == pytest.approx(1 / 3, abs=1e-6)  # without what is black
+
+
 def test_what_lies_beyond_the_photo_does_not_make_it_dark(crop):
     padded = crop.copy()
     padded[:, :80] = 0
@@ -75,6 +87,10 @@ def test_sharpness_is_the_gradient_beside_that_of_half_the_size():
     assert sharpness(stripes) == pytest.approx(0.5 * (62 / 64) / (2 / 32), abs=0.01)
     assert sharpness(np.ones((64, 64), np.float32)) == 1.0
     assert sharpness(ramp[:3]) == 1.0
+    odd = np.float32([0, 0, 1, 1, 9]) * np.float32([[0.1], [0.4], [0.1], [0.8], [9]])
+    down, right = np.gradient(odd[:4, :4].reshape(2, 2, 2, 2).mean(axis=(1, 3)))
+    coarse = np.hypot(down, right).mean()  # without the last row and column
+    assert sharpness(odd) == pytest.approx(np.hypot(*np.gradient(odd)).mean() / coarse, rel=1e-5)
 
 
 @pytest.mark.parametrize(("mix", "found"), [(0.03, {"blurred"}), (0.04, set())])
@@ -84,12 +100,13 @@ def test_the_limit_of_sharpness_is_the_one_measured(mix, found):
     fine = 0.2 * np.sin(2 * np.pi * 128 * x / 4)
     gray = np.clip(coarse + mix * fine, 0, 1)
     crop = np.repeat((255 * gray).round().astype(np.uint8)[..., None], 3, axis=2)
-    assert (sharpness(gray_of(crop)) < BLURRED) == bool(found)
+    assert (sharpness(gray_of(crop)) < 0.552) == bool(found)
     assert kinds(crop) == found
 
 
 def test_small_photos_are_named(crop):
-    assert kinds(crop, side_px=40) == {"small"}
+    assert kinds(crop, side_px=40) == kinds(crop, side_px=67.36) == {"small"}
+    assert kinds(crop, side_px=67.37) == set()  # 60 / 114 of 128
     text = photo_hints(crop, 40.4)[0].text
     assert "40" in text
     assert "67" in text
@@ -99,15 +116,16 @@ def test_small_photos_are_named(crop):
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_the_pose_of_a_face_is_named(crop, sign):
-    assert kinds(crop, face=face(yaw=sign * (PROFILE_YAW + 0.1))) == {"profile"}
-    assert kinds(crop, face=face(yaw=sign * (PROFILE_YAW - 0.1))) == set()
-    for roll_deg in (TURNED_DEG + 5, 90, 180):
+    assert kinds(crop, face=face(yaw=sign * 0.361)) == {"profile"}
+    assert kinds(crop, face=face(yaw=sign * 0.359)) == set()
+    for roll_deg in (30.01, 90, 180):
         assert kinds(crop, face=face(roll_deg=sign * roll_deg)) == {"turned"}
-    assert kinds(crop, face=face(roll_deg=sign * (TURNED_DEG - 5))) == set()
+    assert kinds(crop, face=face(roll_deg=sign * 29.99)) == set()
 
 
 def test_an_uncertain_face_is_named(crop):
-    assert kinds(crop, face=face(score=COVERED - 0.01)) == {"covered"}
+    assert kinds(crop, face=face(score=0.9049)) == {"covered"}
+    assert kinds(crop, face=face(score=0.905)) == set()
 
 
 @given(st.integers(1, 40), st.integers(0, 255))

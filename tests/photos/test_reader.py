@@ -1,16 +1,20 @@
 """Faces are found and aligned in photos of any kind; a photo without a face is refused by name."""
 
+import msgspec
 import numpy as np
 import pytest
+from drawn.crop_plans import rotated
 from drawn.photos import encoded
 from drawn.scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
 from PIL import Image
 
 from facepairs.errors import BadConfig, BadImage, NoFace, TooSmallFace
-from facepairs.photos.crop import CropSpec, load_crop
-from facepairs.photos.face_sample import choose_face
+from facepairs.photos.crop import CropSpec, Similarity, load_crop
+from facepairs.photos.face_sample import FaceSample, choose_face
+from facepairs.photos.frame import TEMPLATE, Face
+from facepairs.photos.hints import Hint
 from facepairs.photos.photo_cache import PhotoCache
-from facepairs.photos.photo_record import MIN_FACE_PX
+from facepairs.photos.photo_record import MIN_FACE_PX, PhotoRecord
 from facepairs.photos.reader import PhotoReader
 
 SPEC = CropSpec(250, 128)
@@ -83,6 +87,34 @@ def test_a_photo_without_a_face_is_refused_by_name(name):
     for cut in (detect, read):
         with pytest.raises(NoFace, match=r"^the photo: "):
             cut(encoded(picture, "PNG"), "the photo")
+
+
+def test_a_face_is_told_in_rounded_numbers():
+    cos, sin = 2 * np.cos(np.radians(7)), 2 * np.sin(np.radians(7))
+    to_photo = Similarity(np.array([(cos, -sin), (sin, cos)]), np.array([10.0, 20.0]))
+    face, hint = Face(to_photo(TEMPLATE), 0.87654), Hint("dark", "too dark")
+    record = PhotoRecord(faces=(face,) * 3)
+    sample = FaceSample("a.jpg", face=face, number=2, hints=(hint,), record=record)
+    left, top = to_photo(np.array([124.5, 124.5])) - 114
+    assert msgspec.to_builtins(sample.to_result()) == {
+        "photo": "a.jpg",
+        "number": 2,
+        "box": [round(left), round(top), 228],
+        "landmarks": to_photo(TEMPLATE).round(1).tolist(),
+        "score": 0.877,
+        "roll_deg": 7.0,
+        "faces": 3,
+        "hints": ({"kind": "dark", "text": "too dark"},),
+        "description": "face of 228 x 228 pixels, turned by 7 degrees, number 2 of 3",
+    }
+    assert face.scaled(0.5).landmarks == pytest.approx((to_photo(TEMPLATE) + 0.5) / 2 - 0.5)
+    level = [Face(Similarity.inverse(turned(deg))(TEMPLATE), 1.0) for deg in (4.9, 5.1)]
+    texts = [FaceSample("", face=one).describe() for one in level]
+    assert texts == ["face of 114 x 114 pixels", "face of 114 x 114 pixels, turned by 5 degrees"]
+
+
+def turned(angle_deg):
+    return rotated(1, angle_deg, (124.5, 124.5), 250)
 
 
 def test_a_number_that_no_face_has_is_refused(drawn):
