@@ -4,6 +4,8 @@
       manifest.json    what the network takes and returns, how it was made, checksums
       network.onnx     the network that verification runs
       model.keras      the same network, to continue training
+      float32.cut      the network in float32, less the weights, which model.keras has; only beside
+                       a network in 8 bits, for devices that do not take that
       identities.json  hashes of the people used in training and calibration
       measured.json    calibration, thresholds, and the errors at every threshold
       MODEL_CARD.md    the manifest for people to read
@@ -12,6 +14,9 @@ Nothing in a bundle is ever executed or unpickled, and no file outside the folde
 """
 
 import hashlib
+import io
+import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +28,7 @@ from facepairs.bundles.manifest import (
     DIGEST,
     IDENTITIES,
     MANIFEST,
+    MAX_FILE_BYTES,
     Manifest,
     manifest_digest,
     parse_json_object,
@@ -34,6 +40,8 @@ from facepairs.support.places import refuse_url
 
 NETWORK = "network.onnx"
 MODEL = "model.keras"
+KERAS_WEIGHTS = "model.weights.h5"  # in it
+FLOAT32 = "float32.cut"
 CARD = "MODEL_CARD.md"
 DEFAULT = "default"  # a folder of that name is given as ./default, or as a Path
 FOLDER = Path(__file__).parents[1] / "default_model"  # package data: pip unpacks it as a folder
@@ -124,6 +132,22 @@ class Bundle:
     def read_network(self) -> bytes:
         """Read the network's bytes; raises BadBundle."""
         return self.read(self.manifest.network.file)
+
+    def read_float32(self) -> bytes:
+        """Return the network in float32, for devices that do not take 8 bits; raises BadBundle."""
+        entry = self.manifest.network.float32
+        if entry is None:
+            raise BadBundle(f"{self.folder}: has no network in float32")
+        rest, at, pieces = self.read(entry.file), 0, list[bytes]()
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.read(MODEL))) as archive:
+                weights = archive.open(KERAS_WEIGHTS).read(MAX_FILE_BYTES)
+        except (zipfile.BadZipFile, KeyError, RuntimeError, EOFError, zlib.error) as error:
+            raise BadBundle(f"{self.folder / MODEL}: {error}; copy the bundle again") from None
+        for place, start, size in entry.weights:
+            pieces += [rest[at:place], weights[start : start + size]]
+            at = place
+        return b"".join([*pieces, rest[at:]])
 
     def check_all(self) -> bool:
         """Check every file that the manifest lists; raises BadBundle.

@@ -28,16 +28,29 @@ SCHEMA = 4
 INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 
 
+class Float32Entry(msgspec.Struct, frozen=True):
+    """The network in float32: its file in the bundle, from which the Keras weights are cut out.
+
+    `weights` has of each piece its place in the file, its place in Keras's file of weights, and
+    its length, all in bytes.
+    """
+
+    file: str
+    weights: tuple[tuple[Count, Count, Count], ...]
+
+
 class NetworkEntry(msgspec.Struct, frozen=True):
     """The ONNX network: its file in the bundle, the names of its inputs and of its output.
 
     `image_px` is the side in pixels at which it works inside; crops come at `framing.crop_px`.
+    `float32` is what runs in place of a network in 8 bits on devices that do not take it.
     """
 
     file: str
     inputs: tuple[str, ...]
     output: str
     image_px: int | None = None
+    float32: Float32Entry | None = None
 
 
 class FileEntry(msgspec.Struct, frozen=True):

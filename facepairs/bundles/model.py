@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,8 @@ class Network:
         colours: Order of its colours.
         scaling: Scale and offset of the colours; None for a network that takes uint8.
         settings: What else decides the embedding of a photo, as JSON; "" for nothing.
+        read_float32: Reads the network that takes its place on devices that do not compute in 8
+            bits; None where there is none.
     """
 
     path: Path
@@ -56,6 +59,7 @@ class Network:
     colours: Colours = "rgb"
     scaling: Scaling | None = None
     settings: str = ""
+    read_float32: Callable[[], bytes] | None = None
 
     @property
     def embeds(self) -> bool:
@@ -177,6 +181,7 @@ def load_bundle(bundle: Bundle) -> Model:
             inputs=manifest.network.inputs,
             output=manifest.network.output,
             has_unit_rows=True,
+            read_float32=bundle.read_float32 if manifest.network.float32 else None,
         ),
         framing=manifest.framing,
         alignment=manifest.alignment,

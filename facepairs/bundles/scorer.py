@@ -12,6 +12,7 @@ import math
 import os
 import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class OnnxSession:
         network: The network's bytes.
         path: The file that error messages name.
         threads: Threads of one call; None for one per core.
+        read_float32: As in `bundles.model.Network`.
 
     Attributes:
         inputs: Name → description (name, type, shape) of each input.
@@ -90,9 +92,8 @@ class OnnxSession:
         network: bytes,
         path: Path,
         threads: int | None = None,
+        read_float32: Callable[[], bytes] | None = None,
     ) -> None:
-        if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
-            raise BadBundle(f"{path}: has tensors in other files; export it as a single file")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
         options.log_severity_level = LOG_FATAL_ONLY
@@ -100,9 +101,10 @@ class OnnxSession:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.path = path
         # The bytes and not the file, which may have changed when the session is pickled.
-        self._arguments = (network, path, threads)
+        self._arguments = (network, path, threads, read_float32)
+        in_float = read_float32 and (lambda: _without_external_tensors(read_float32(), path))
         try:
-            self._session = Session(network, options)
+            self._session = Session(_without_external_tensors(network, path), options, in_float)
         except FacepairsError:
             raise
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
@@ -146,6 +148,13 @@ class OnnxSession:
         return values
 
 
+def _without_external_tensors(network: bytes, path: Path) -> bytes:
+    """Return a network; raise BadBundle if it reads other files."""
+    if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
+        raise BadBundle(f"{path}: has tensors in other files; export it as a single file")
+    return network
+
+
 class Scorer(ABC):
     """Scores faces; thread-safe, and pickled with its model.
 
@@ -160,7 +169,8 @@ class Scorer(ABC):
     def __init__(self, model: Model, threads: int | None = None) -> None:
         self.model, self.network = model, model.network
         self._crop_px = model.framing.crop_px
-        self._session = OnnxSession(self.network.content, self.network.path, threads)
+        network = self.network
+        self._session = OnnxSession(network.content, network.path, threads, network.read_float32)
 
     @property
     def device(self) -> str:

@@ -36,11 +36,14 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
     }
     point = operating_point(model.profile)
     values = {**model.files.raw, **model.profile.summary(), "point": point, "devices": devices}
-    print_result(json, values, [*_rows(model, has_checksums), ("runs on", _describe(devices))])
+    where = _describe(devices, has_two_forms=model.network.read_float32 is not None)
+    print_result(json, values, [*_rows(model, has_checksums), ("runs on", where)])
 
 
-def _describe(devices: dict[str, Any]) -> str:
+def _describe(devices: dict[str, Any], has_two_forms: bool) -> str:
     where = f"network on {devices['network']}"
+    if has_two_forms:
+        where += " in 8 bits" if devices["network"] == "cpu" else " in float32"
     if devices["detector"]:
         where += f", face detector on {devices['detector']}"
     others = set(devices["available"]) - {devices["network"], devices["detector"]}

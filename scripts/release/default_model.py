@@ -4,8 +4,9 @@
     python scripts/release/default_model.py DATA --lists LISTS
 
 DATA is all of LFW, whose people dlib's author kept out of his training. The network is written in
-8 bits for verification and in half precision for further training; thresholds, probability and
-errors come from every pair of LFW's photos. Half an hour on two cores.
+8 bits for verification, in half precision for further training, and in float32 without the weights,
+which the second has, for devices that do not take the first; thresholds, probability and errors
+come from every pair of LFW's photos. Half an hour on two cores.
 """
 
 import argparse
@@ -26,9 +27,10 @@ from all_pairs import AllPairs
 from cohort import fit_and_split
 from dlib_weights import dlib_weights
 from eight_bits import to_eight_bits
+from float32 import cut_weights
 from PIL import Image
 
-from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
+from facepairs.bundles.bundle import FLOAT32, FOLDER, MODEL, NETWORK, Bundle
 from facepairs.bundles.error_profile import (
     Calibration,
     ErrorProfile,
@@ -114,18 +116,24 @@ def read_weights() -> bytes:
     return content
 
 
-def make_networks(crops: npt.NDArray[np.uint8]) -> tuple[dict[str, bytes], float]:
-    """Return the files of the bundle's networks, and how far ONNX in float32 is from Keras."""
+def make_networks(crops: npt.NDArray[np.uint8]) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Return the files of the bundle's networks, and what the manifest says of them."""
     recipe = RECIPES["resnet"]
     network = build_network("resnet", recipe.crop_px, recipe.image_size, recipe.augment)
     network.head.set_weights(dlib_weights(read_weights()))
     whole, parity = export_onnx(network.inference_model(), network.export_output)
     round_weights(network.head)
     keras_file = keras_bytes(network.inference_model())
-    return {NETWORK: to_eight_bits(whole, crops), MODEL: keras_file}, parity
+    rounded, _ = export_onnx(network.inference_model(), network.export_output)
+    rest, pieces = cut_weights(rounded, keras_file)
+    entry = {
+        "parity_with_keras": parity,  # in float32
+        "float32": {"file": FLOAT32, "weights": pieces},
+    }
+    return {NETWORK: to_eight_bits(whole, crops), MODEL: keras_file, FLOAT32: rest}, entry
 
 
-def draft_manifest(parity: float) -> dict[str, Any]:
+def draft_manifest(networks: dict[str, Any]) -> dict[str, Any]:
     """Return the manifest without what is measured."""
     recipe = RECIPES["resnet"]
     return {
@@ -138,7 +146,7 @@ def draft_manifest(parity: float) -> dict[str, Any]:
             "inputs": ["image"],
             "output": "embedding",
             "image_px": recipe.image_size,
-            "parity_with_keras": parity,
+            **networks,
         },
         "training": {"protocol": "pretrained", "data": DATA_TEXT},
         "licence": LICENCE,
@@ -255,8 +263,8 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
     check_replaceable(out)
     index = FaceIndex.scan(data)
     with tempfile.TemporaryDirectory() as folder:
-        files, parity = make_networks(calibration_crops(index, lists))
-        manifest = draft_manifest(parity)
+        files, networks = make_networks(calibration_crops(index, lists))
+        manifest = draft_manifest(networks)
         draft = write_bundle(Path(folder, "draft"), manifest, files, NOBODY)
         verifier = Verifier(load_bundle(draft))
         everything = np.arange(len(index))

@@ -2,10 +2,9 @@
 
     python scripts/studies/devices.py DATA --lists LISTS --device openvino
 
-Face detector and included network run on the CPU and on the device, each in a process of its own,
-with the cache of photos off. The rows: the CPU; the device, on faces that it found itself; then the
-network in float32, which every device takes, on the CPU and on the device, on the crops of the
-first row. Needs facepairs[train] for the network in float32.
+Face detector and included network run on the CPU and on the device, each in a process of its own.
+The rows: the CPU, in 8 bits; the device, in float32, on faces that it found itself; then the
+network alone, on the crops of the first row: in float32 on the CPU, and on the device.
 """
 
 import argparse
@@ -18,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.model import open_model
 from facepairs.choices import DEVICE
 from facepairs.data.index import FaceIndex
@@ -32,12 +30,13 @@ from facepairs.verification.verifier import Verifier
 FARS = (0.01, 0.001, 0.0001)
 
 
-def embed_all(paths: list[Path], crops_from: Path | None, network: Path | None, out: Path) -> None:
-    """Write crops, their embeddings, and where both networks ran."""
+def embed_all(paths: list[Path], crops_from: Path | None, out: Path) -> None:
+    """Write crops, their embeddings, and where both networks ran; other crops' only in float32."""
     model = open_model(None)
-    if network:
-        content = network.read_bytes()
-        model = replace(model, network=replace(model.network, content=content))
+    in_float = model.network.read_float32
+    assert in_float is not None
+    if crops_from:
+        model = replace(model, network=replace(model.network, content=in_float()))
     verifier = Verifier(model)
     if crops_from:
         crops, detector = np.load(crops_from)["crops"], ""
@@ -45,17 +44,9 @@ def embed_all(paths: list[Path], crops_from: Path | None, network: Path | None, 
         samples = [verifier.detect(path, every=False)[0] for path in paths]
         crops = np.stack([sample.crop for sample in samples])
         detector = f", detector on {detector_device()}"
-    kind = "float32" if network else "8 bits"
-    where = f"{kind} on {verifier.scorer.device}{detector}"
+    device = verifier.scorer.device
+    where = f"{'8 bits' if device == 'cpu' and detector else 'float32'} on {device}{detector}"
     np.savez(out, crops=crops, rows=verifier.scorer.represent(crops), where=where)
-
-
-def float32_network() -> bytes:
-    from facepairs.models.export.convert import export_onnx
-    from facepairs.training.keras_models import read_keras
-
-    network: bytes = export_onnx(read_keras(Bundle.open(None)), "embedding")[0]
-    return network
 
 
 def main() -> None:
@@ -64,7 +55,7 @@ def main() -> None:
     parser.add_argument("--lists", type=Path, required=True)
     parser.add_argument("--device", default="openvino")
     parser.add_argument("--people", type=int, help="Only so many of the people.")
-    for name in ("--out", "--crops-from", "--network"):
+    for name in ("--out", "--crops-from"):
         parser.add_argument(name, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     index = FaceIndex.scan(options.data)
@@ -72,7 +63,7 @@ def main() -> None:
     images = np.flatnonzero(np.isin(index.person_of, people[: options.people]))
     if options.out:
         paths = [index.path(image) for image in images.tolist()]
-        embed_all(paths, options.crops_from, options.network, options.out)
+        embed_all(paths, options.crops_from, options.out)
         return
     person = np.unique(index.person_of[images], return_inverse=True)[1]
     upper = np.triu_indices(len(person), 1)
@@ -82,15 +73,13 @@ def main() -> None:
     decided = Verifier.load().operating_point().threshold
     table, first = [], None
     with tempfile.TemporaryDirectory() as folder:
-        network = Path(folder, "float32.onnx")
-        network.write_bytes(float32_network())
         devices = ("cpu", options.device)
         runs = [(device, False) for device in devices] + [(device, True) for device in devices]
-        for number, (device, in_float) in enumerate(runs):
+        for number, (device, network_alone) in enumerate(runs):
             out = Path(folder, f"{number}.npz")
             words = [*sys.argv, "--out", out]
-            if in_float:
-                words += ["--crops-from", Path(folder, "0.npz"), "--network", network]
+            if network_alone:
+                words += ["--crops-from", Path(folder, "0.npz")]
             environment = {**os.environ, DEVICE: device}
             subprocess.run([sys.executable, *map(str, words)], env=environment, check=True)
             found = np.load(out)

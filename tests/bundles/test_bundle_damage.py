@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from storage.archives import zipped
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import (
@@ -15,6 +16,7 @@ from facepairs.bundles.bundle import (
 )
 from facepairs.bundles.manifest import DIGEST, MANIFEST
 from facepairs.bundles.model import load_bundle
+from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle
 
 FILES = (MANIFEST, NETWORK, MODEL, IDENTITIES, MEASURED, CARD)
@@ -100,3 +102,14 @@ def test_the_sha256_of_a_manifest_is_of_its_values_and_must_be_there(tmp_path):
     del table[DIGEST]
     (folder / MANIFEST).write_text(json.dumps(table))
     assert refused(folder, MANIFEST)
+
+
+@pytest.mark.parametrize("model", [b"keras", zipped({"other": b""})])
+def test_a_keras_file_without_the_weights_of_float32_is_named(tmp_path, model):
+    bundle = tiny_bundle(tmp_path / "bundle")
+    entry = {"file": NETWORK, "weights": [[0, 0, 1]]}
+    files = {name: bundle.read(name) for name in bundle.manifest.files} | {MODEL: model}
+    network = bundle.raw["network"] | {"float32": entry}
+    changed = write_bundle(tmp_path / "other", bundle.raw | {"network": network}, files)
+    with pytest.raises(BadBundle, match=MODEL):
+        changed.read_float32()

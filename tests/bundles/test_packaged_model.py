@@ -6,14 +6,17 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import onnxruntime
 import pytest
 from PIL import Image
 
 from facepairs.bundles.bundle import FOLDER, MODEL, Bundle
+from facepairs.bundles.model import open_model
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_pairs
 from facepairs.data.synth.faces import draw_face
 from facepairs.evaluation.measurement import measure_scores
+from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.verification.verifier import Verifier
 
 SCORES = Path(__file__).parents[2] / "scripts" / "results" / "view2_included" / "scores.csv"
@@ -35,6 +38,16 @@ def test_it_is_small_and_complete():
     assert sum(sizes.values()) <= 7_000_000  # network, manifest, identities, errors, card
     assert training <= 13_000_000
     Bundle.open(FOLDER).check_all()
+
+
+def test_its_form_in_float32_computes_what_keras_does(photos):
+    from facepairs.training.keras_models import load_keras
+
+    crops = np.stack([load_crop(photo, CropSpec(150, 150)) for photo in photos])
+    network = open_model(None).network
+    session = onnxruntime.InferenceSession(network.read_float32())
+    (rows,) = session.run([network.output], {network.inputs[0]: crops})
+    assert np.abs(rows - np.asarray(load_keras()(crops))).max() < 1e-5
 
 
 def test_order_and_mirroring_do_not_matter(verifier, photos):

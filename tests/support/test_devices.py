@@ -7,11 +7,15 @@ from processes.command_line import in_process
 from tiny.embedders import SIZE, network
 
 from facepairs.bundles.model import open_model
+from facepairs.bundles.scorer import open_scorer
+from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadConfig
+from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.support import devices
 from facepairs.support.console import showing
 from facepairs.support.devices import Session, available_devices, chosen_device
 
+MAX_MOVED = 0.025  # between 8 bits and float32: .023 of 1.7 million pairs of LFW's photos
 FACE = {"face": np.full((1, 3, SIZE, SIZE), 0.5, np.float32)}
 
 
@@ -88,11 +92,13 @@ def test_an_unsuitable_network_fails_on_the_cpu_as_ever(cuda):
         Session(b"no network", onnxruntime.SessionOptions())
 
 
-def test_info_tells_where_networks_run():
-    assert "network on cpu, face detector on cpu" in in_process("info", "default", check=0).stdout
+def test_info_tells_where_networks_run(monkeypatch):
+    monkeypatch.setenv("FACEPAIRS_DEVICE", "cpu")
+    shown = in_process("info", "default", check=0).stdout
+    assert "network on cpu in 8 bits, face detector on " in shown
 
 
-def test_the_included_network_stays_on_the_cpu_for_its_eight_bits(cuda, monkeypatch):
+def test_a_network_in_8_bits_alone_stays_on_the_cpu(cuda, monkeypatch):
     lines = []
     with showing(lines.append):
         for device in ("auto", "cuda"):  # only who asks for a device is told
@@ -102,3 +108,46 @@ def test_the_included_network_stays_on_the_cpu_for_its_eight_bits(cuda, monkeypa
             assert session.device == "cpu"
     assert len(lines) == 1
     assert "8 bits" in lines[0]
+
+
+@pytest.mark.parametrize(("device", "is_read"), [("cuda", True), ("openvino", False)])
+def test_the_best_device_takes_float32_only_if_it_is_a_gpu(cuda, monkeypatch, device, is_read):
+    built = [devices.PROVIDERS[device], "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: built)
+    monkeypatch.setattr(Failing, "fails_in_use", True)  # it opens
+    monkeypatch.setenv("FACEPAIRS_DEVICE", "auto")
+    network = open_model(None).network
+    session = Session(network.content, onnxruntime.SessionOptions(), network.read_float32)
+    assert session.device == (device if is_read else "cpu")
+
+
+@pytest.mark.parametrize("fails_in_use", [False, True])
+def test_what_fails_in_float32_falls_back_to_8_bits(cuda, monkeypatch, fails_in_use):
+    expected = embeddings("cpu", monkeypatch)
+    monkeypatch.setattr(Failing, "fails_in_use", fails_in_use)
+    assert np.array_equal(embeddings("cuda", monkeypatch), expected)
+
+
+def test_a_second_device_gives_the_scores_of_float32(monkeypatch):
+    if "openvino" not in available_devices():
+        pytest.skip("needs onnxruntime-openvino in place of onnxruntime")
+    expected, on_device = (embeddings(name, monkeypatch) for name in ("cpu", "openvino"))
+    network = onnxruntime.InferenceSession(open_model(None).network.read_float32())
+    (in_float,) = network.run(None, {"image": drawn_crops()})
+    assert np.abs(on_device - in_float).max() < 1e-4
+    assert np.abs(on_device @ on_device.T - expected @ expected.T).max() < MAX_MOVED
+    assert "network on openvino in float32" in in_process("info", "default", check=0).stdout
+
+
+def drawn_crops():
+    faces = [draw_face(3, person, 0) for person in range(4)]
+    return np.stack([load_crop(face, CropSpec(150, 150)) for face in faces])
+
+
+def embeddings(device, monkeypatch):
+    """Embed drawn faces with the included model on a device."""
+    monkeypatch.setenv("FACEPAIRS_DEVICE", device)
+    scorer = open_scorer(open_model(None))
+    rows = scorer.represent(drawn_crops())
+    assert scorer.device == (device if device in ("cpu", "openvino") else "cpu")
+    return rows
