@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import cache
 from typing import Any, get_args
 
 from facepairs.choices import DEVICE, Device
@@ -109,18 +108,29 @@ class Session:
 
         provider = PROVIDERS[self.device]
         providers = list(dict.fromkeys([provider, PROVIDERS["cpu"]]))
-        session = onnxruntime.InferenceSession(network, self._options, providers=providers)
-        session.disable_fallback()  # ONNX Runtime's own is silent
+        session = onnxruntime.InferenceSession(
+            network,
+            self._options,
+            providers=providers,
+            enable_fallback=0,  # its own prints to stdout
+        )
         if provider not in session.get_providers():
             raise RuntimeError("its libraries or its hardware are missing")
         return session
 
     def _fall_back(self, error: Exception) -> None:
-        _tell(self.device, str(error).strip().partition("\n")[0])
+        # Names of C++ functions come first, and CUDA's places in the code last.
+        line = str(error).strip().rpartition("\n")[2]
+        _tell(self.device, line.rpartition("] ")[2].partition(" ; ")[0] or type(error).__name__)
         self.device = "cpu"
         self._session = self._open(self._network)
 
 
-@cache  # once in a process
 def _tell(device: str, reason: str) -> None:
-    console.log(f"warning: device {device}: {reason}; a network runs on the CPU")
+    """Say once in a process that a device is left."""
+    if device not in _told:
+        _told.add(device)
+        console.log(f"warning: device {device}: {reason}; a network runs on the CPU")
+
+
+_told = set[str]()

@@ -19,12 +19,18 @@ MAX_MOVED = 0.025  # between 8 bits and float32: .023 of 1.7 million pairs of LF
 FACE = {"face": np.full((1, 3, SIZE, SIZE), 0.5, np.float32)}
 
 
+OUT_OF_MEMORY = (  # cut in the middle
+    "[ONNXRuntimeError] : 1 : FAIL : /cuda/cuda_call.cc:121 onnxruntime::CudaCall(ERRTYPE) [with "
+    "ERRTYPE = cudaError] CUDA failure 2: out of memory ; GPU=0 ; hostname=a ; expr=f(p);\n\n"
+)
+
+
 class Failing(onnxruntime.InferenceSession):
     """ONNX Runtime as it behaves on a machine whose GPU cannot be opened, or fails in use."""
 
     fails_in_use = False
 
-    def __init__(self, content, options, providers):
+    def __init__(self, content, options, providers, enable_fallback):
         super().__init__(content, options, providers=["CPUExecutionProvider"])
         self.asked = providers
 
@@ -33,7 +39,7 @@ class Failing(onnxruntime.InferenceSession):
 
     def run(self, outputs, inputs):
         if len(self.asked) > 1:
-            raise RuntimeError("out of memory on the GPU\nin a kernel")
+            raise RuntimeError(OUT_OF_MEMORY)
         return super().run(outputs, inputs)
 
 
@@ -44,7 +50,7 @@ def cuda(monkeypatch):
     built = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: built)
     monkeypatch.setattr(onnxruntime, "InferenceSession", Failing)
-    devices._tell.cache_clear()
+    devices._told.clear()
 
 
 def test_the_best_tried_device_is_chosen(monkeypatch):
@@ -85,6 +91,7 @@ def test_a_device_that_fails_is_told_once_and_left(cuda, monkeypatch, fails_in_u
             assert session.device == "cpu"
     assert len(lines) == 1
     assert "cuda" in lines[0]
+    assert ("CUDA failure 2: out of memory;" in lines[0]) == fails_in_use
 
 
 def test_an_unsuitable_network_fails_on_the_cpu_as_ever(cuda):
