@@ -54,7 +54,6 @@ def with_everything(seed: int, folds: int) -> ScoredPairs:
     )
     return replace(
         replace(pairs, alike=LookAlikes(alike, again)).without_photos(failures),
-        failures=failures,
         failed=failed_pairs([row for row, is_bad in zip(rows, bad, strict=True) if is_bad]),
         origin=origin,
     )
@@ -140,7 +139,7 @@ def numbers_in(value):
 
 
 def test_every_figure_over_folds(tmp_path):
-    bare = replace(with_everything(3, 4), origin=None, failed=None, failures=None)
+    bare = replace(with_everything(3, 4), origin=None, failed=None)
     write_scores(tmp_path / "s.csv", bare)
     (summary,) = evaluate(tmp_path / "s.csv").result.models
     assert_golden(KEPT / "folds.json", figures_of([summary]))
