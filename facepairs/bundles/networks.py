@@ -16,7 +16,7 @@ from facepairs.bundles.manifest import check_file_name, read_regular_file
 from facepairs.data.download import MAX_BYTES, check_sha256, downloaded
 from facepairs.errors import BadBundle, BadConfig, BadTransfer
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.places import file_sha256
+from facepairs.support.places import check_output_folder, file_sha256
 from facepairs.support.validation import parse_toml, validate
 
 TABLE = "networks.toml"  # the published ones beside this file; others in the folder of networks
@@ -84,11 +84,12 @@ def fetch_network(name: str, url: str | None = None, file: Path | None = None) -
         BadConfig: There is no such network, the table of networks is wrong, or both `url` and
             `file` are given.
         BadTransfer: The download failed, or is another file.
-        BadData: The folder cannot be written.
+        BadData: The folder cannot be written, or holds other files.
     """
     if url and file:
         raise BadConfig("both an address and a file are given; give one of them", "url", "file")
     network, folder = remote_network(name), networks_folder() / name
+    check_output_folder(folder, "a network", lambda _: {EMBEDDER, network.embedder.file})
     sums = {network.sha256, network.embedder.sha256 or network.sha256}
     source: AbstractContextManager[Path]
     if file is None:

@@ -17,6 +17,8 @@ TIMEOUT_S = 30.0
 MAX_BYTES = 2 * 2**30
 CHUNK_BYTES = 2**18
 PARTIAL, PAST_THE_END = 206, 416  # HTTP: the rest of the file follows; nothing is left of it
+SERVER_ERROR = 500
+WRONG_ADDRESS = (ValueError, http.client.InvalidURL)
 AGAIN = "run the command again: it goes on where it stopped"
 
 
@@ -81,8 +83,8 @@ def _download(url: str, part: Path, most_bytes: int) -> None:
     """Download a file, or the rest of it."""
     done = part.stat().st_size if part.exists() else 0
     headers = {"User-Agent": "facepairs"} | ({"Range": f"bytes={done}-"} if done else {})
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310  checked by `downloaded`
     try:
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310  see `downloaded`
         with urllib.request.build_opener().open(request, timeout=TIMEOUT_S) as response:
             done, total = _receive(response, part, done, most_bytes)
     except urllib.error.HTTPError as error:
@@ -91,13 +93,17 @@ def _download(url: str, part: Path, most_bytes: int) -> None:
                 part.unlink()  # it was the beginning of another file
                 _download(url, part, most_bytes)
             return  # it was complete
-        raise BadTransfer(
-            f"{url}: the server answers {error.code} {error.reason}; check the address"
-        ) from None
-    except (OSError, http.client.HTTPException) as error:
+        reason, advice = str(error.reason).partition("\n")[0], "check the address"
+        if error.code >= SERVER_ERROR:
+            advice = "try again later"
+        raise BadTransfer(f"{url}: the server answers {error.code} {reason}; {advice}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)  # of the network's errors
         reason = getattr(reason, "strerror", None) or reason
-        raise BadTransfer(f"{url}: {reason}; check network and free space, then {AGAIN}") from None
+        advice = f"check network, proxy and free space, then {AGAIN}"
+        if isinstance(error, WRONG_ADDRESS) and not isinstance(error, OSError):
+            reason, advice = "cannot be an address", "correct it"
+        raise BadTransfer(f"{url}: {reason}; {advice}") from None
     if max(done, total) > most_bytes:
         part.unlink()
         raise BadTransfer(f"{url}: larger than {most_bytes:,} bytes; use another address")

@@ -9,7 +9,7 @@ from tiny.embedders import TOML, embedder, network_table
 
 from facepairs.bundles.model import open_model
 from facepairs.bundles.networks import fetch_network, is_fetched, remote_networks
-from facepairs.errors import BadBundle, BadConfig, BadTransfer
+from facepairs.errors import BadBundle, BadConfig, BadData, BadTransfer
 from facepairs.verification.verifier import Verifier
 
 
@@ -87,6 +87,16 @@ def test_another_file_is_refused_and_nothing_written(remote, folder, tmp_path):
         fetch_network("drawn", url=remote.url, file=tmp_path / "other.onnx")
     with pytest.raises(BadConfig, match="sface"):
         fetch_network("other")
+
+
+def test_a_folder_of_its_name_that_holds_something_else_is_kept(remote, folder):
+    network_table(folder, f"{remote.url}/d")
+    (folder / "drawn").mkdir()
+    (folder / "drawn" / "photo.jpg").write_bytes(b"mine")
+    with pytest.raises(BadData, match=r"photo\.jpg"):
+        fetch_network("drawn")
+    assert tree(folder / "drawn") == {"photo.jpg": b"mine"}
+    assert not remote.asked
 
 
 def test_a_table_may_leave_out_the_checksum_of_the_network_in_its_archive(remote, folder):

@@ -128,6 +128,13 @@ def test_the_proxy_of_the_environment_is_asked(
     assert remote.asked == ["http://publisher.invalid/f"]
 
 
+@pytest.mark.parametrize("address", ["http://[::1/f", "http://127.0.0.1/é", "http://h:port/f"])
+def test_what_cannot_be_an_address_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(BadTransfer, match="address"), downloaded(address, tmp_path / "f"):
+        pass
+    assert tree(tmp_path) == {}
+
+
 def test_an_address_of_another_kind_and_a_place_in_use_are_refused(
     remote: Remote, tmp_path: Path
 ) -> None:
