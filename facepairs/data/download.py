@@ -93,10 +93,9 @@ def _download(url: str, part: Path, most_bytes: int) -> None:
                 part.unlink()  # it was the beginning of another file
                 _download(url, part, most_bytes)
             return  # it was complete
-        reason, advice = str(error.reason).partition("\n")[0], "check the address"
-        if error.code >= SERVER_ERROR:
-            advice = "try again later"
-        raise BadTransfer(f"{url}: the server answers {error.code} {reason}; {advice}") from None
+        said = str(error.reason).partition("\n")[0]
+        advice = "check the address" if error.code < SERVER_ERROR else "try again later"
+        raise BadTransfer(f"{url}: the server answers {error.code} {said}; {advice}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)  # of the network's errors
         reason = getattr(reason, "strerror", None) or reason
