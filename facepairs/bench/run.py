@@ -93,7 +93,7 @@ def run_bench(settings: Settings) -> Results:
 
 def _run_all(results: Results, folder: str) -> None:
     runs, progress = list(_runs(results)), console.progress("measuring")
-    console.log("this takes some minutes, more with large photos; Ctrl-C shows what is measured")
+    console.log("this takes a few minutes, more with large photos; Ctrl-C shows what is measured")
     for number, (line, task) in enumerate(runs, 1):
         if not (line.last.failed or line.last.skipped):
             line.runs.append(run_worker(Spec(results.settings, folder, line.name, task)))

@@ -1,6 +1,6 @@
 """`Model`: what verification needs of a network, whether a bundle or a TOML describes it.
 
-`bundles.model` makes models; nothing else looks at where one comes from.
+Only this module knows whether a model comes from a bundle or a TOML.
 """
 
 import hashlib

@@ -81,7 +81,7 @@ def fetch_network(name: str, url: str | None = None, file: Path | None = None) -
         The folder that holds the network and `embedder.toml`.
 
     Raises:
-        BadConfig: There is no such network, the table of networks is wrong, or both `url` and
+        BadConfig: The network is unknown, the table of networks is wrong, or both `url` and
             `file` are given.
         BadTransfer: The download failed, or is another file.
         BadData: The folder cannot be written, or holds other files.
@@ -129,7 +129,7 @@ def _take_network(found: Path, network: Path) -> None:
 
 
 def no_such_network(name: str) -> BadBundle:
-    """Return the error for a model that is no path, and no network that was fetched."""
+    """Return the error for a model that is neither a path nor a fetched network."""
     names = list(remote_networks())
     fetched = sorted(path.parent.name for path in networks_folder().glob(f"*/{EMBEDDER}"))
     if name in names:

@@ -107,7 +107,7 @@ class OnnxSession:
             self._session = Session(_without_external_tensors(network, path), options, in_float)
         except FacepairsError:
             raise
-        except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
+        except Exception as error:  # noqa: BLE001 - the only class that ONNX Runtime's errors share
             raise BadBundle(
                 f"{path}: ONNX Runtime {onnxruntime.__version__} refuses it "
                 f"({_first_line(error)}); export it again"

@@ -78,8 +78,8 @@ def group(
         values["agreement"] = msgspec.to_builtins(agreed)
     if groups.expected.precision < precision:
         log(
-            "people of the earlier run stay as they were grouped, with its errors; for groups of "
-            "this precision give a new --out"
+            "people of the earlier run stay, with its lower precision; to group all photos again, "
+            "give a new --out"
         )
     print_result(json, values, rows)
     log(f"written: {out}; look at {out / 'people.html'}")

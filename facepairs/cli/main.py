@@ -67,7 +67,7 @@ def _root(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Have no work: options act when they are parsed."""
+    """Do nothing: the options act while they are parsed."""
 
 
 def build_command() -> Any:

@@ -38,13 +38,13 @@ def downloaded(
         most_bytes: A larger file is refused.
 
     Raises:
-        BadConfig: `url` is no http or https address.
+        BadConfig: `url` not an http or https address.
         BadTransfer: The server refuses, the connection broke, there is too little space, or the
             file is too large or has another checksum.
         BadData: The folder cannot be written, or another process is downloading the same.
     """
     if not url.lower().startswith(("https://", "http://")):
-        raise BadConfig(f"{url}: is no http or https address", "url")
+        raise BadConfig(f"{url}: not an http or https address", "url")
     part = hidden_beside(target, "part")
     with held(lock_beside(target), target, BadData):
         _download(url, part, most_bytes)

@@ -34,8 +34,8 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "not_image": ("note", "{paths} is not a photo of a person, and not used."),
     "other_face": (
         "note",
-        "Of several faces in a photo another than the most prominent one fits the folder's other "
-        "photos, and is used ({count}): {paths}.",
+        "Of several faces, the one that fits the folder's other photos is used, not the most "
+        "prominent ({count}): {paths}.",
     ),
     "same_face_two_people": (
         "error",

@@ -41,11 +41,11 @@ class PeopleGroups:
             return
         name, others = unknown[0], len(unknown) - 1
         near = difflib.get_close_matches(name, sorted(known), 1)
-        hint = f"did you mean {near[0]!r}?" if near else "names are those of the people's folders."
+        hint = f"did you mean {near[0]!r}?" if near else "use the name of the person's folder."
         more = f" (and {others:,} more)" if others else ""
         raise BadData(
             f"{self.path}: line {self.lines[name]}: no person {name!r}{more}; {hint} Otherwise "
-            "leave out the line"
+            "delete the line"
         )
 
     def among(self, people: Sequence[str]) -> dict[str, npt.NDArray[np.bool_]]:

@@ -100,12 +100,12 @@ def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: 
         held_out = parts == number
         others = genuine[~held_out]
         if others.all() or not others.any():
-            among, place = genuine, "each half of the pairs sets that of the other half; all pairs"
+            among, place = genuine, "half of the pairs"
             if are_folds:
-                among, place = others, f"the pairs outside fold {number} set that of the fold; they"
+                among, place = others, f"the pairs outside fold {number}"
             raise NotEnough(
-                f"without a threshold, {place} are {int(among.sum())} genuine and "
-                f"{int((~among).sum())} impostor: give at least 2 of each"
+                f"too few pairs to choose a threshold on {place}: {int(among.sum())} genuine and "
+                f"{int((~among).sum())} impostor in all; give at least 2 of each"
             )
         by_pair[held_out] = best_threshold(others, score[~held_out])
     return by_pair

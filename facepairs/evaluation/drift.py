@@ -132,7 +132,7 @@ def _reference(model: Model) -> tuple[ErrorTable, SampleFigures]:
         if table is not None and table.sample is not None:
             return table, table.sample
     calibrate = command_line("calibrate", model.place, "people/", "--out", "mine")
-    raise BadBundle(f"{model.place}: it was not measured what photos look like; run: {calibrate}")
+    raise BadBundle(f"{model.place}: has no statistics of photos to compare with; run: {calibrate}")
 
 
 def sample_figures(verifier: Verifier, faces: Iterable[FaceSample]) -> SampleFigures | None:

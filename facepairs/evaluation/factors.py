@@ -1,4 +1,4 @@
-"""Errors by factor: by the levels of what is known of photos or of pairs, and by share discarded.
+"""Errors by factor, a property of photos or of pairs, and without the worst photos.
 
 A factor is a column of a file that the user gives, by photo or by pair, or what is known of the
 faces themselves. A word has levels: pairs with one word, or with one word on either side. A number
@@ -128,8 +128,8 @@ class Column:
         if not np.any([*levels.values()]):
             shown = " and ".join(sorted(first)) if isinstance(first, frozenset) else first
             raise BadData(
-                f"{self.path}: {self.name} is known of no pair; it is given for {shown}, but name "
-                f"photos as the pairs do, such as {pairs.left[0] or 'Person_Name/photo.jpg'}",
+                f"{self.path}: no pair has a value of {self.name}: the file names {shown}; use the "
+                f"names in the pairs, such as {pairs.left[0] or 'Person_Name/photo.jpg'}",
                 "factors",
             )
         unknown = ~np.any([*levels.values()], axis=0)
@@ -191,7 +191,8 @@ def measure_factors(columns: Sequence[Column], pairs: ScoredPairs, accepted: Boo
     sample = PeopleOfPairs(pairs.people, len(pairs), pairs.relatives)
     known = [*columns, *face_columns((pairs.origin and pairs.origin.faces) or {})]
     if not known:
-        raise BadConfig("the faces of these pairs are not known; give a file", "factors")
+        reason = "these scores have no measurements of faces; give a CSV file of factors"
+        raise BadConfig(reason, "factors")
     return [column.measure(pairs, accepted, sample) for column in known]
 
 
@@ -234,7 +235,7 @@ def _quantiles(value: Floats, genuine: Bools) -> dict[str, Bools]:
 def read_factors(path: Path) -> list[Column]:
     """Read factors from a CSV file: photo, or left and right, and a column for each factor.
 
-    A cell may be empty. Of a scores file, the columns that are no factors are left out.
+    A cell may be empty. Other columns of a scores file are left out.
 
     Raises:
         BadData: The file cannot be read, has no factors, or a photo has two values of one.

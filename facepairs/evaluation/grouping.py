@@ -116,7 +116,7 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
         errors: The errors of two photos; they say which heights are worth measuring.
 
     Raises:
-        NotEnough: There are no two people.
+        NotEnough: Fewer than two people are there.
     """
     rows = zip(errors.thresholds, errors.fmr, strict=True)
     most = 1 - next((at for at, row in rows if row[0] <= LARGEST_FMR), errors.thresholds[-1])
@@ -200,10 +200,10 @@ def read_labels(path: Path, photos: Iterable[str]) -> dict[str, str]:
         person = label.setdefault(there[photo], row["person"])
         if person != row["person"]:
             raise BadData(
-                f"{path}: line {line}: {photo!r} shows {person} by an earlier line; keep one line"
+                f"{path}: line {line}: an earlier line says that {photo!r} shows {person}; keep one"
             )
     if not label:
-        raise NotEnough(f"{path}: has no photo; give the person of some")
+        raise NotEnough(f"{path}: no labels below the header; add lines photo,person")
     return label
 
 

@@ -164,7 +164,7 @@ def split_people(person: Ints) -> Split:
         person: int64[N], whose each photo is, rising.
 
     Raises:
-        NotEnough: There are no two people with several photos.
+        NotEnough: Fewer than two people have several photos.
     """
     _, first, counts = np.unique(person, return_index=True, return_counts=True)
     several = np.flatnonzero(counts > 1)

@@ -103,7 +103,7 @@ def measure_scores(
         points: Thresholds to measure at beside the balanced one; None for that of the file's model.
 
     Raises:
-        BadConfig: There are no factors.
+        BadConfig: Factors are missing.
         BadData: A file cannot be read, files do not fit together, or pairs of a protocol show
             people of their model.
         NotEnough: A class is missing or too rare.

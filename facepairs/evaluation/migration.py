@@ -57,7 +57,7 @@ def compare_models(old: Gallery, new: Gallery) -> ModelsCompared:
     impostors = int((~genuine).sum())
     fmr = next((far for far in FARS if pairs_needed(far) <= impostors), None)
     if fmr is None:
-        raise NotEnough(f"{impostors:,} pairs of different people tell no false match rate")
+        raise NotEnough(f"{impostors:,} impostor pairs are too few; enrol more people")
     scores = []
     for faces in ([former[face.digest] for face in both], both):
         rows = np.stack([face.vector for face in faces]).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
+"""Score the pairs of an index and find strangers who look alike: where every measurement begins."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

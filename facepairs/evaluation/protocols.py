@@ -178,9 +178,9 @@ def add_impostors(
 
 
 def leave_out_copies(index: FaceIndex, pairs: PairList) -> PairList:
-    """Return the pairs without those of a file and its copy, of which a message tells.
+    """Drop pairs of a file and its copy, and log how many.
 
-    They are no two photos of one person, and no strangers either.
+    They count neither as genuine nor as impostor pairs.
     """
     left, right = pairs.left, pairs.right
     copies = index.sizes[left] == index.sizes[right]

@@ -1,7 +1,7 @@
 """From Fisher vectors to embeddings: a trained projection for each member, and the cohort.
 
-The cohort are typical faces: embeddings of faces that are close
-to the nearest of them are moved away from all others.
+The cohort is a set of typical faces. Embeddings close to one of them are moved away from all
+others.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cut a face out of a photo, so that a search for faces in the picture finds this one alone."""
+"""Cut one face out of a photo, so that the detector finds it and no other."""
 
 import io
 from pathlib import Path

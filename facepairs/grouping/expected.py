@@ -1,4 +1,4 @@
-"""The errors to expect of groups of faces, and the height up to which faces are grouped.
+"""Expected errors of grouping, and the merge height that keeps the wanted precision.
 
 Strangers multiply with the square of a collection's size. How many of their pairs end up in one
 group was measured of the model, so the height follows from the collection itself: from how many

@@ -136,8 +136,8 @@ def read_list(folder: Path) -> list[FaceRow]:
         for name, pattern in PATTERNS.items():
             if not pattern.fullmatch(cells[name]):
                 raise BadData(
-                    f"{folder / FACES}: line {line}: {name} {cells[name]!r} is none that facepairs "
-                    "group wrote; put the list back from a backup, or choose another output"
+                    f"{folder / FACES}: line {line}: {name} is {cells[name]!r}, not a value that "
+                    "facepairs group writes; restore the list, or choose another output"
                 )
     return rows
 
@@ -198,7 +198,7 @@ def folder_name(name: str) -> str:
 
 
 def is_hidden(path: str) -> bool:
-    """Return whether a file is hidden, or in a hidden folder: it stays, but is no photo to read."""
+    """Return whether a file is hidden or in a hidden folder: kept, but not read as a photo."""
     return any(map(is_leftover, path.split("/")))
 
 
@@ -277,28 +277,27 @@ def _digests(out: Path, files: list[str], collection: Collection) -> dict[str, s
 
 
 def _tell_other_contents(rows: list[FaceRow], collection: Collection) -> None:
-    """Say how many photos are no longer those that were listed at their place."""
+    """Report how many listed photos have changed."""
     listed = {row.sha256 for row in rows}
     gone = {row.photo for row in rows if row.box and row.sha256 not in collection.faces_of}
     new = (photo for photo, sha256 in collection.photos.items() if sha256 not in listed)
     if changed := len(gone.intersection(map(printable, new))):
         console.log(
-            f"{counted(changed, 'photo')} in {collection.root} changed since the last run, if only "
-            "in metadata: they count as new photos, beside their earlier files; for a folder "
-            "without those choose another output"
+            f"{counted(changed, 'photo')} in {collection.root} changed since the last run, perhaps "
+            "only in metadata, and count as new; their earlier files stay. To drop these, choose "
+            "another output"
         )
 
 
 def _tell_changes(listed: Mapping[int, FaceRow], now: Mapping[int, FaceRow]) -> None:
-    """Say of how many faces the person was changed by hand."""
+    """Report how many faces were moved or renamed by hand."""
     people, before = [
         {face: (row.person, row.note == NOBODY) for face, row in rows.items()}
         for rows in (now, listed)
     ]
     if changed := sum(one != before.get(face, ("", False)) for face, one in people.items()):
         console.log(
-            f"taken over from the folder: {counted(changed, 'face')} with another person, another "
-            "name, or none"
+            f"kept your changes in the folder: {counted(changed, 'face')} moved, renamed or removed"
         )
 
 

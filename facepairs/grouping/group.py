@@ -52,7 +52,8 @@ def group(
     Raises:
         BadData: The folder holds no photo; or `out` cannot be written, is something else, or has
             one face in the folders of two people.
-        BadConfig: The precision is outside (0, 1), or a name in the gallery is none for a folder.
+        BadConfig: The precision is outside (0, 1), or a name of the gallery cannot name a
+            folder.
         BadBundle: The model does not serve, or its grouping was not measured.
         NotEnough: The model was measured on too few pairs for this precision.
         MissingExtra: The extra `measure` is not installed.

@@ -146,7 +146,7 @@ def _searched(photo: Photo) -> AbstractContextManager[tuple[Image.Image, int]]:
 
 
 def _in_single_precision(face: Face) -> Face:
-    """Return a face as tables of photos keep it."""
+    """Return a face with its landmarks rounded to float32."""
     return Face(face.landmarks.astype(np.float32).astype(np.float64), face.score)
 
 

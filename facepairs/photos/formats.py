@@ -78,7 +78,7 @@ def _brands(data: bytes) -> list[bytes]:
 
 @functools.cache
 def _has_heif() -> bool:
-    """Return whether pillow-heif is installed, which it is made known to Pillow."""
+    """Register pillow-heif with Pillow; return whether it is installed."""
     try:
         importlib.import_module("pillow_heif").register_heif_opener()
     except ImportError:

@@ -86,7 +86,7 @@ class Face(msgspec.Struct, frozen=True, eq=False, array_like=True, dict=True):
 
 
 class _Target(NamedTuple):
-    """Points that landmarks are to come close to: shares of the weight, mean, and offsets of it."""
+    """Target points of a fit: normalised weights, weighted mean, and offsets from it."""
 
     shares: list[float]
     mean: list[float]

@@ -207,7 +207,7 @@ class PhotoCache:
 
 
 def _landmarks(kind: object, values: Any) -> npt.NDArray[np.float64]:
-    """Return the landmarks of a face; raise ValueError if they make no sense."""
+    """Return the landmarks of a face; raise ValueError if they are impossible."""
     points = np.array(values, np.float64).reshape(5, 2)
     if not (np.abs(points) < MOST_PX).all():  # false for NaN, too
         raise ValueError("landmarks are outside of any photo")

@@ -96,8 +96,8 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
         side_px = self.faces[0].side_px
         return (
             "small_face",
-            f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "
-            f"verdict; use a photo that shows it with {MIN_FACE_PX} or more",
+            f"its face is {side_px:.0f} pixels from the brows to the chin, a verdict needs "
+            f"{MIN_FACE_PX}; use a larger photo",
         )
 
 

@@ -43,7 +43,7 @@ def check_size(size: tuple[int, int], name: str, limit: int | None = None) -> No
         limit: How many pixels are allowed; by default `max_pixels`.
 
     Raises:
-        ImageProblem: There are no pixels, or more than `limit`.
+        ImageProblem: It has no pixels, or more than `limit`.
     """
     pixels, limit = size[0] * size[1], limit or max_pixels()
     if pixels > limit:

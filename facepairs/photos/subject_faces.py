@@ -43,7 +43,7 @@ class SubjectFaces:
     def describe(self) -> str:
         """Return in words how many photos are concerned."""
         photos = counted(len(self.numbers), "photo")
-        return f"in {photos} another face than the most prominent one fits the folder, and is used"
+        return f"in {photos} the face that fits the folder, and is used, is not the most prominent"
 
     def face_of(self, index: FaceIndex, image: int) -> FaceRef:
         """Return the face of a photo that is used."""

@@ -13,7 +13,7 @@ from facepairs.server.answers import RequestProblem
 
 R = TypeVar("R")
 BUSY = "too many requests at the same time; send it again in a second"
-QUEUE_PER_THREAD = 8  # some tenths of a second; who comes later is better off elsewhere
+QUEUE_PER_THREAD = 8  # some tenths of a second; later requests get 503
 
 
 class Work:

@@ -132,7 +132,7 @@ def _prepare(target: Path, fits: Callable[[Path], bool]) -> tuple[Path, Path]:
 
 
 def _keep_mode(target: Path, temporary: Path) -> None:
-    """Let those alone read an output who may read what it replaces."""
+    """Copy the permissions of the file that is replaced."""
     if target.exists():
         shutil.copymode(target, temporary)
 

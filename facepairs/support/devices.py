@@ -33,7 +33,7 @@ def chosen_device() -> str:
     """Return the device of the option or the environment variable, `auto` by default.
 
     Raises:
-        BadConfig: There is no such device, or the installed ONNX Runtime was not built for it.
+        BadConfig: The device is unknown, or the installed ONNX Runtime was not built for it.
     """
     wanted, available = os.environ.get(DEVICE) or "auto", available_devices()
     if wanted == "auto":
@@ -75,7 +75,7 @@ class Session:
                 network = read_float32()
             else:
                 if is_wanted:
-                    _tell(self.device, "runs no networks in 8 bits, and this one has no other form")
+                    _tell(self.device, "cannot run 8-bit networks, and this one has no other form")
                 self.device = "cpu"
         try:
             self._session = self._open(network)

@@ -1,4 +1,4 @@
-"""`prepare_source`: what a network is fed from, and what is done before its epochs."""
+"""Choose the input of a network, images or precomputed features, and prepare it."""
 
 from facepairs.fisher.fit import fit_mixture, precompute, start_projection
 from facepairs.fisher.network import FisherNetwork

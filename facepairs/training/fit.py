@@ -176,10 +176,10 @@ def _validate_start(network: Network, validation: tf.data.Dataset, progress: Pro
 def _describe_selection(config: Settings, progress: Progress) -> None:
     """Warn if there are too few validation people."""
     if config.validation_share and not progress.chooses:
-        or_start = ", or the start where it is no worse," if config.start else ""
+        or_start = " (or the start, if it is as good)" if config.start else ""
         console.log(
-            f"too few people to choose the best epoch: the last one{or_start} is kept, and the "
-            "validation AUC is of the calibration people"
+            f"too few people to choose the best epoch: the last one is kept{or_start}; the "
+            "validation AUC is measured on the calibration people"
         )
 
 

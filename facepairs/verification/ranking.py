@@ -52,7 +52,7 @@ class Failure(msgspec.Struct, frozen=True):
 class Ranking(Result, frozen=True, kw_only=True):
     """The photos of a folder by their similarity to the most prominent face of one photo.
 
-    There are no probabilities: the best of many is no single comparison.
+    Probabilities are missing because the best of many is not a single comparison.
 
     Attributes:
         face: The face that is searched for.

@@ -16,7 +16,7 @@ from facepairs.support.results import Result
 Rows = list[tuple[str, str]]  # label and text
 SEVERAL_FACES, SAME_CONTENT = "several-faces", "same-content"  # kinds of hints on a pair
 
-NOT_CONFIRMED = "more likely one person than two, but not by this standard"
+NOT_CONFIRMED = "probably one person, but below the threshold"
 
 
 class Verdict(Result, frozen=True, kw_only=True, dict=True):

@@ -222,7 +222,7 @@ class Verifier:
         left, right = (np.asarray(side, np.float32) for side in (left, right))
         if left.ndim != 2 or left.shape != right.shape or left.shape[1] != self.scorer.width:
             raise BadData(
-                f"embeddings of shape {list(left.shape)} and {list(right.shape)} make no pairs; "
+                f"embeddings of shape {list(left.shape)} and {list(right.shape)} cannot be paired; "
                 f"give two arrays [N, {self.scorer.width}] of equally many rows"
             )
         return self.scorer.compare(left, right)

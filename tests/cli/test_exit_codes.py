@@ -50,7 +50,7 @@ def test_a_verdict_that_cannot_be_written_is_an_error(photos, words, where):
         (BadData("a folder: is empty; choose another"), 2),
         (MemoryError(), 2),
         (OSError(28, "No space left on device", "a file"), 2),
-        (TooSmallFace("a.jpg: its face measures 20 pixels"), 3),
+        (TooSmallFace("a.jpg: its face is 20 pixels"), 3),
         (RuntimeError("unforeseen"), 70),
         (KeyboardInterrupt(), 130),
         (LostWorker("worker 1 has ended"), 138),

@@ -322,7 +322,7 @@ def test_what_was_taken_over_is_told_once(heap, grouped, tmp_path):
     (out / "person_0002").rename(out / "Bea")
     (out / "person_0001" / "a0.jpg").unlink()
     first, again = (in_process("group", heap, "--out", out, check=0).stderr for _ in range(2))
-    assert "taken over from the folder: 4 faces" in first
+    assert "kept your changes in the folder: 4 faces" in first
     assert "taken over" not in again
 
 

@@ -338,4 +338,4 @@ def test_a_list_with_another_share_is_refused(at_work, cell):
     (out / "faces.csv").write_text(text.replace(",0.01,share of", f",{cell},share of"))
     with pytest.raises(BadData) as error:
         read_people_folder(out, collection, None)
-    assert f"line 14: certainty {cell!r}" in str(error.value)
+    assert f"line 14: certainty is {cell!r}" in str(error.value)

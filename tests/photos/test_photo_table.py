@@ -158,7 +158,7 @@ def test_a_face_too_small_gives_way_to_the_next_one():
     assert records[0].usable == [large, other]
     assert records[1].usable == []
     (reason,) = unusable_photos(records, "landmarks").values()
-    assert reason.startswith("its face measures 11 pixels")
+    assert reason.startswith("its face is 11 pixels")
     assert unusable_photos(records, "none") == {}
     assert [record.face_count for record in records] == [3, 1]
     for faces, expected in ((None, large), ({0: 2}, other), ({0: 1, 7: 2}, large)):

@@ -160,7 +160,7 @@ def test_a_face_of_too_few_pixels_gives_no_verdict(drawn):
     assert small.face_px < MIN_FACE_PX
     photo = paste(canvas(320, 240), drawn[3], small)
     for cut in (detect, read):
-        with pytest.raises(TooSmallFace, match=r"^far\.png: its face measures (19|20|21) pixels"):
+        with pytest.raises(TooSmallFace, match=r"^far\.png: its face is (19|20|21) pixels"):
             cut(encoded(photo, "PNG"), "far.png")
 
 

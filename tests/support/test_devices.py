@@ -114,7 +114,7 @@ def test_a_network_in_8_bits_alone_stays_on_the_cpu(cuda, monkeypatch):
             session = Session(open_model(None).network.content, onnxruntime.SessionOptions())
             assert session.device == "cpu"
     assert len(lines) == 1
-    assert "8 bits" in lines[0]
+    assert "8-bit" in lines[0]
 
 
 @pytest.mark.parametrize(("device", "is_read"), [("cuda", True), ("openvino", False)])

@@ -242,7 +242,7 @@ def report(
 
 def _report_error(error: FacepairsError, names: Mapping[str, str], as_json: bool) -> int:
     """Print an error that a user can act on, with the options that it is about."""
-    has_settings = "config" in names  # what is no option may be a setting of that file
+    has_settings = "config" in names  # other names may be settings of that file
     about = (names.get(name, name) for name in error.arguments if name in names or has_settings)
     print_error(error.kind, error.with_names(about), as_json)
     if isinstance(error, LostWorker):

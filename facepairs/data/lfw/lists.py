@@ -61,7 +61,7 @@ class _ListFile:
     def read(self, expected: str, *layouts: str) -> list[str]:
         """Return the cells of the next line, which has one of the layouts, such as `A<tab>B`."""
         if self._count == len(self._lines):
-            raise BadData(f"{self.path}: ends at line {self._count} where {expected} should follow")
+            raise BadData(f"{self.path}: ends at line {self._count}; expected {expected}")
         self._count += 1
         cells = self._lines[self._count - 1].split("\t")
         if all(len(cells) != len(layout.split("<tab>")) for layout in layouts):

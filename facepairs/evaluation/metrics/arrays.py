@@ -26,7 +26,7 @@ def check_two_classes(genuine: npt.ArrayLike, score: npt.ArrayLike) -> tuple[Boo
         score: Numbers, as many.
 
     Raises:
-        NotEnough: There is no pair, or a class is missing.
+        NotEnough: A class is missing.
         BadData: The arrays are not flat or of one length, or hold unusable values.
     """
     flags, scores = np.asarray(genuine), np.asarray(score, np.float64)

@@ -33,7 +33,7 @@ def write_figures(figures: "Iterable[Figure]", folder: Path) -> None:
 def check_folder(folder: Path) -> None:
     """Raise BadData where files cannot be written into a folder because it is a file."""
     if folder.exists() and not folder.is_dir():
-        raise BadData(f"{folder}: is no folder; choose another place")
+        raise BadData(f"{folder}: not a folder; choose another place")
 
 
 def _write(path: Path, content: bytes) -> None:

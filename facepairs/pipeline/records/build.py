@@ -157,7 +157,7 @@ def check_request(out: Path, photos: Path, pairs: int) -> None:
         pairs: As in `CachePlan`.
 
     Raises:
-        BadConfig: There are no pairs to write.
+        BadConfig: `pairs` is empty.
         BadData: `out` holds something else than a cache, cannot be read, or is inside of `photos`.
     """
     check_count(pairs)

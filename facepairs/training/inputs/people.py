@@ -115,13 +115,13 @@ def prepare(
 
 
 def describe_few_people(split: PeopleSplit) -> str:
-    """Say that figures of a few people mean little; "" where they are enough."""
+    """Warn in words of too few people to measure errors; "" where there are enough."""
     parts = {"calibration": len(split.calibration), "test": len(split.test)}
     few = [f"{count} {name} people" for name, count in parts.items() if 0 < count < FEW_PEOPLE]
     if not few:
         return ""
     return (
-        f"few people ({', '.join(few)}), so figures mean little; add people, or calibrate the "
+        f"too few people to measure errors well ({', '.join(few)}); add people, or calibrate the "
         "included model with facepairs calibrate"
     )
 

@@ -71,5 +71,5 @@ def test_every_table_and_figure_becomes_a_file(tmp_path):
 def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_measured(tmp_path, option):
     (tmp_path / "file").write_text("mine")
     done = in_process("evaluate", tmp_path / "no.csv", option, tmp_path / "file", check=2)
-    assert "is no folder" in done.stderr
+    assert "not a folder" in done.stderr
     assert (tmp_path / "file").read_text() == "mine"
