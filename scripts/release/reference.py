@@ -216,8 +216,13 @@ def _help(parameter: Any) -> str:
     text = " ".join((getattr(parameter, "help", None) or "").split())
     if choices := getattr(parameter.type, "choices", None):
         text += f" One of {', '.join(choices)}."
+    if (low := getattr(parameter.type, "min", None)) is not None:
+        high = parameter.type.max
+        text += f" From {low}" + (" up." if high is None else f" to {high}.")
     default = parameter.default
-    shown = default is not None and not parameter.required and not isinstance(default, bool)
+    if parameter.secondary_opts:
+        default = (parameter.opts if default else parameter.secondary_opts)[0]
+    shown = default not in (None, "") and not parameter.required and not isinstance(default, bool)
     if shown and isinstance(default, str | int | float | Path) and "[default" not in text:
         text += f" [default: {default}]"
     if parameter.required and parameter.param_type_name == "option":

@@ -10,8 +10,9 @@ First all fast tests run once, to learn which of them run which lines (`line_map
 runs/mutants until the package changes). Then each fault is put into a copy of the working tree, and
 only the tests that run its line run there: those of its module first, then those of its package,
 then the others, quick files first. What runs when a module is imported (a constant, a default) is
-tried with the tests that run what uses it. A fault is found when a test fails or hangs; where no
-test runs its line it survives at once. `beam` is left out: its tests need another environment.
+tried with the tests that run what uses it, those of its module, and those of all options. A fault
+is found when a test fails or hangs; where no test runs its line it survives at once. `beam` is left
+out: its tests need another environment.
 
 With --out an interrupted round goes on where it stopped. Faults that change nothing, or only what
 nobody cares about, survive too: read the list.
@@ -45,6 +46,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "facepairs"
 LEFT_OUT = (".git", ".venv*", ".*cache*", ".hypothesis", "__pycache__", "runs", "site", "dist")
 LOADED = ("tensorflow", "keras", "sklearn.linear_model", "scipy.stats", "onnxruntime", "PIL.Image")
+OF_ALL_OPTIONS = "test_reference.py"
 LIMIT_S = 60  # for a quick test; longer, and the fault makes it hang
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 OPERATORS = {
@@ -177,14 +179,7 @@ def lines_of(fault: Fault, users: bool = False) -> dict[str, set[int]]:
         fault: The fault.
         users: Return the lines that use what the place is part of, in any case.
     """
-    data = (ROOT / fault.file).read_bytes()
-    begin, end = _position(data, fault.start), _position(data, fault.end)
-    around = [
-        node
-        for node in ast.walk(ast.parse(data))
-        if isinstance(node, ast.stmt) and _begin(node) <= begin and end <= _end(node)
-    ]
-    around.sort(key=_begin)
+    around, begin, end = _statements_around(fault)
     names = _names(around)
     if not (users or (names and _runs_once(around, begin))):
         return {fault.file: set(range(around[-1].lineno, end[0] + 1))}
@@ -192,6 +187,18 @@ def lines_of(fault: Fault, users: bool = False) -> dict[str, set[int]]:
     for name, found in _users(names).items():
         lines.setdefault(name, set()).update(found)
     return lines
+
+
+def _statements_around(fault: Fault) -> tuple[list[ast.stmt], tuple[int, int], tuple[int, int]]:
+    """Return the statements that a place is part of, from the outermost, and its two ends."""
+    data = (ROOT / fault.file).read_bytes()
+    begin, end = _position(data, fault.start), _position(data, fault.end)
+    around = [
+        node
+        for node in ast.walk(ast.parse(data))
+        if isinstance(node, ast.stmt) and _begin(node) <= begin and end <= _end(node)
+    ]
+    return sorted(around, key=_begin), begin, end
 
 
 def _position(data: bytes, offset: int) -> tuple[int, int]:
@@ -277,6 +284,9 @@ def covering_tests(fault: Fault, line_map: LineMap) -> list[list[str]]:
         if not found:
             for file, lines in lines_of(fault, users).items():
                 found |= line_map.of(file, lines)
+    around, begin, _ = _statements_around(fault)
+    if _runs_once(around, begin):  # tests that look at what was made run none of its lines
+        found |= {test for test in line_map.seconds if _looks_at(test, fault)}
     seconds = Counter()
     for test in found:
         seconds[test.partition("::")[0]] += line_map.seconds[test]
@@ -290,6 +300,13 @@ def covering_tests(fault: Fault, line_map: LineMap) -> list[list[str]]:
     for tests in rounds:
         tests.sort(key=lambda test: (seconds[test.partition("::")[0]], test.partition("::")[0]))
     return [tests for tests in rounds if tests]
+
+
+def _looks_at(test: str, fault: Fault) -> bool:
+    """Return whether a test is of a module's own file, or compares all options and settings."""
+    path = Path(test.partition("::")[0])
+    own = path.parts[1] == fault.package and path.stem == f"test_{Path(fault.file).stem}"
+    return own or path.name == OF_ALL_OPTIONS
 
 
 def is_found(fault: Fault, tree: Path, line_map: LineMap) -> bool:
