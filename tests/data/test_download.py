@@ -11,6 +11,7 @@ from storage.file_server import Remote, serving, sha256
 
 from facepairs.data.download import downloaded
 from facepairs.errors import BadConfig, BadData, BadTransfer
+from facepairs.support.console import showing
 
 BODY = hashlib.shake_256(b"body").digest(300_000)
 
@@ -32,8 +33,14 @@ def test_a_server_need_not_state_the_length(
     remote: Remote, tmp_path: Path, tells_length: bool
 ) -> None:
     remote.tells_length = tells_length
-    fetch(remote, tmp_path / "new" / "f")
-    assert tree(tmp_path) == {"new/f": BODY}
+    steps: list[tuple[int, int]] = []
+    remote.files["f"] = 10 * BODY
+    with showing(progress=lambda _: lambda *step: steps.append(step)):
+        with downloaded(f"{remote.url}/f", tmp_path / "new" / "f") as part:
+            part.replace(tmp_path / "new" / "f")
+    assert tree(tmp_path) == {"new/f": 10 * BODY}
+    assert steps[-1] == (2, 2)  # MB
+    assert steps[0] == ((0, 2) if tells_length else (0, 0))
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])
@@ -93,6 +100,7 @@ def test_a_file_far_too_large_is_refused(
     with pytest.raises(BadTransfer, match="299,999"):
         fetch(remote, tmp_path / "f", most_bytes=len(BODY) - 1)
     assert tree(tmp_path) == {}
+    fetch(remote, tmp_path / "f", most_bytes=len(BODY))
 
 
 def test_a_file_that_the_disk_cannot_hold_is_not_begun(remote: Remote, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """FaceIndex: the same folder gives the same arrays, whatever the file system's order."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.data.index import READABLE, FaceIndex
+from facepairs.data.index import READABLE, FaceIndex, photos_below
 from facepairs.errors import BadData
 
 
@@ -58,6 +59,41 @@ def test_without_drops_images_and_people_left_with_none(tmp_path):
     index = FaceIndex.scan(tmp_path).without([0, 2])
     assert list(index.names()) == ["A/2.jpg", "C/1.jpg"]
     assert list(index.people) == ["A", "C"]
+    assert (index.sizes.tolist(), index.content) == ([7, 7], None)
+    read = replace(index, content=np.array([11, 22]))
+    assert read.without([0]).content.tolist() == [22]
+    assert read.fingerprint != index.fingerprint
+    assert read.without([]).fingerprint == read.fingerprint
+
+
+def test_files_that_lie_elsewhere_keep_their_place():
+    places = {"Bo/1.jpg": "x/b.jpg", "Ada/2.jpg": "a.jpg"}
+    index = FaceIndex.from_places(places, Path("/faces"))
+    assert (index.name(1), index.place(1), index.path(0)) == (
+        "Bo/1.jpg", "x/b.jpg", Path("/faces/a.jpg")
+    )  # fmt: skip
+    assert index.paths == [Path("/faces/a.jpg"), Path("/faces/x/b.jpg")]
+    assert index.sizes.tolist() == [-1, -1]
+    golden = "90dd7f11b3cb5fc7751ddfd7f6b8df5cfbc3df0cc4605185bb1e07e767b9c093"
+    assert index.fingerprint == golden  # stored in caches and bundles
+
+
+def test_what_is_no_photo_of_a_person_is_listed_with_its_reason(tmp_path):
+    touch(tmp_path, "Ada/1.jpg", "Ada/a.txt", "Ada/2.CR2", "Ada/deep/1.jpg", "Bo/a.txt", "1.jpg",
+          "a.txt", "2.cr2", "_apart/1.jpg", "Ada/.x.jpg")  # fmt: skip
+    (tmp_path / "Ada" / "gone.jpg").symlink_to("none")
+    (tmp_path / "Cy").symlink_to("none")
+    index = FaceIndex.scan(tmp_path)
+    assert list(index.names()) == ["Ada/1.jpg"]
+    assert sorted(index.skipped) == [
+        ("1.jpg", "stray_photo"), ("2.cr2", "stray_photo"), ("Ada/2.CR2", "unsupported"),
+        ("Ada/a.txt", "not_image"), ("Ada/deep", "nested_folder"), ("Ada/gone.jpg", "unreadable"),
+        ("Bo", "empty_person"), ("Bo/a.txt", "not_image"), ("Cy", "unreadable"),
+        ("a.txt", "not_image"),
+    ]  # fmt: skip
+    assert sorted(photos_below(tmp_path)) == [
+        "1.jpg", "Ada/1.jpg", "Ada/deep/1.jpg", "Ada/gone.jpg", "_apart/1.jpg"
+    ]  # fmt: skip
 
 
 @given(st.sets(st.tuples(st.integers(0, 20), st.integers(0, 9)), min_size=1))

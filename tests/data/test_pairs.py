@@ -3,7 +3,7 @@
 import pytest
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.pairs import PairList, read_pairs_csv
+from facepairs.data.pairs import PairList, person_name, person_of, read_pairs_csv
 from facepairs.errors import BadData, NotEnough
 
 INDEX = FaceIndex.from_listing(["A/1.jpg", "A/2.jpg", "B, the 2nd/1.jpg"])
@@ -18,12 +18,23 @@ def read(tmp_path, text):
 def test_rows_are_read(tmp_path):
     pairs = read(
         tmp_path,
-        'left,right,genuine,fold\nA/1.jpg,./A/2.jpg,genuine,3.0\nA/1.jpg,"B, the 2nd/1.jpg",0,\n',
+        "left,right,genuine,fold\nA/1.jpg,./A/2.jpg,genuine,3.0\n"
+        'A/1.jpg,"B, the 2nd/1.jpg",0,\nA/2.jpg,"B, the 2nd/1.jpg",No,32767\n',
     )
-    assert pairs.left.tolist() == [0, 0]
-    assert pairs.right.tolist() == [1, 2]
-    assert pairs.genuine.tolist() == [True, False]
-    assert pairs.fold.tolist() == [3, 0]
+    assert pairs.left.tolist() == [0, 0, 1]
+    assert pairs.right.tolist() == [1, 2, 2]
+    assert pairs.genuine.tolist() == [True, False, False]
+    assert pairs.fold.tolist() == [3, 0, 32767]
+    assert pairs.show_none_of([1]).tolist() == [False, True, False]
+    assert pairs.show_none_of({0, 2}).tolist() == [False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("photo", "person", "name"),
+    [("a/B/1.jpg", "a/B", "B"), ("B\\1.jpg", "B", "B"), ("1.jpg", "", "")],
+)
+def test_the_person_of_a_photo_is_its_folder(photo, person, name):
+    assert (person_of(photo), person_name(photo)) == (person, name)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +49,7 @@ def test_rows_are_read(tmp_path):
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,-1\n", "line 2: fold is '-1'"),
         ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,32768\n", "line 2: fold is '32768'"),
         ("", "no column"),
+        ("left,right,genuine,Left\nA/1.jpg,A/2.jpg,1,x\n", "line 1: two columns are named left"),
         ("left,right,genuine\nA/1.jpg,./A/1.jpg,1\n", "line 2: a photo is paired with itself"),
         (
             "left,right,genuine\nA/1.jpg,A/2.jpg,1\nA/1.jpg,A/2.jpg,1\n",

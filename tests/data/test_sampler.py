@@ -11,6 +11,7 @@ from facepairs.data.sampler import (
     DistinctPeopleSampler,
     PairSampler,
     block_pairs,
+    distinct_impostors,
     distinct_pairs,
 )
 from facepairs.errors import BadConfig, NotEnough
@@ -66,6 +67,27 @@ def test_pairs_of_distinct_people_are_golden():
     assert pairs.right.tolist() == [1, 14, 25, 0, 4, 9, 18, 0]
 
 
+def test_distinct_pairs_are_golden():
+    first = firsts([1, 2, 3, 4, 5, 6, 7])
+    drawn = distinct_pairs(first, range(1, 7), 7, 42)
+    assert (drawn.left.tolist(), drawn.right.tolist()) == (
+        [3, 1, 24, 11, 4, 2, 19, 9],
+        [5, 2, 26, 12, 23, 5, 25, 11],
+    )
+    assert drawn.genuine.tolist() == [True] * 4 + [False] * 4  # an odd one is rounded up
+    apart = distinct_impostors(first, range(1, 7), 4, 42)
+    assert apart.left.tolist() == drawn.left[4:].tolist()
+    shared = DistinctPeopleSampler(first, range(7), 42, 99)  # batches of all, as many with one
+    assert (shared.batch_size, shared.block(0, 0, 7).left.tolist()) == (7, [13, 4, 2, 18, 25, 8, 0])
+
+
+@pytest.mark.parametrize(
+    ("batch", "block"), [(1, 1024), (3, 1023), (1000, 1000), (1024, 1024), (1025, 1025)]
+)
+def test_a_block_has_about_1024_pairs_in_whole_batches(batch, block):
+    assert block_pairs(batch) == block
+
+
 def test_people_are_drawn_before_images():
     counts = [500] + [2] * 49
     pairs = PairSampler(firsts(counts), range(50), 1, genuine_share=1.0).block(0, 0, 5000)
@@ -98,8 +120,11 @@ def test_only_allowed_people_occur(counts, data):
 def test_impossible_arguments_are_refused():
     with pytest.raises(NotEnough):
         PairSampler(firsts([1, 1, 1]), range(3), 0)
-    with pytest.raises(NotEnough):
-        DistinctPeopleSampler(firsts([1, 1, 1]), range(3), 0, 2)
+    assert not PairSampler(firsts([1, 1, 1]), range(3), 0, 0.0).block(0, 0, 9).genuine.any()
+    for counts in ([1, 1, 1], [2]):
+        with pytest.raises(NotEnough):
+            DistinctPeopleSampler(firsts(counts), range(len(counts)), 0, 2)
+    assert DistinctPeopleSampler(firsts([2, 1]), range(2), 0, 2).block(0, 0, 2).genuine.all()
     with pytest.raises(NotEnough):
         PairSampler(firsts([3]), range(1), 0)
     with pytest.raises(BadConfig, match="seed"):

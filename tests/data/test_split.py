@@ -15,6 +15,37 @@ def index_of(people, photos=3):
     return FaceIndex.from_listing(f"{p}/{i}.jpg" for p in people for i in range(photos))
 
 
+def sizes_of(split):
+    return tuple(map(len, (split.training, split.calibration, split.test, split.validation)))
+
+
+@pytest.mark.parametrize(
+    ("people", "shares", "sizes"),
+    [
+        (30, (0.9, 0.3), (2, 26, 2, 0)),  # two are left to train on, and two to test
+        (30, (0.5, 0.6), (2, 15, 13, 0)),
+        (30, (0.2, 0.0), (23, 7, 0, 0)),  # no test is asked for
+        (14, (0.15, 0.15, 0.5), (3, 7, 2, 2)),
+        (12, (0.15, 0.15, 0.5), (3, 7, 2, 0)),  # one would be left to validate
+        (60, (0.15, 0.15, 0.1), (42, 9, 9, 0)),  # at most a tenth, and that is too few
+        (60, (0.15, 0.15, 0.11), (35, 9, 9, 7)),
+    ],
+)
+def test_where_people_are_scarce_training_and_test_keep_two(people, shares, sizes):
+    index = index_of([f"P{i:03}" for i in range(people)])
+    assert sizes_of(split_people(index, range(people), 0, *shares)) == sizes
+
+
+def test_a_split_is_golden():
+    # It never changes: a seed means the same people everywhere, and bundles know who was tested.
+    index = FaceIndex.from_listing(f"P{p:02}/{i}.jpg" for p in range(16) for i in range(p % 4 + 1))
+    split = split_people(index, range(16), 7, 0.3, 0.2)
+    assert [split.calibration.tolist(), split.test.tolist()] == [
+        [1, 3, 4, 5, 7, 8, 11, 13, 14],
+        [0, 6, 12, 15],
+    ]
+
+
 def test_a_split_depends_on_names_not_numbers():
     names = [f"P{i:03}" for i in range(40)]
     small, large = index_of(names), index_of([*names, "A_first", "Z_last"])
@@ -57,7 +88,7 @@ def test_nobody_validates_where_people_are_too_few(people, validating):
 def test_calibration_gets_the_people_it_needs(people, photos, sizes):
     index = index_of([f"P{i:03}" for i in range(people)], photos)
     split = split_people(index, range(people), 0, 0.15, 0.15)
-    assert (len(split.training), len(split.calibration), len(split.test)) == sizes
+    assert sizes_of(split) == (*sizes, 0)
     assert len(split.calibration) * photos * (photos - 1) // 2 >= MIN_PAIRS
 
 

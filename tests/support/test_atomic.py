@@ -5,10 +5,11 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.support.atomic import atomic_file, atomic_folder, temporary_beside
+from facepairs.support.atomic import atomic_file, atomic_folder, is_temporary, temporary_beside
 
 
 def test_a_file_appears_when_the_block_ends_without_error(tmp_path):
@@ -25,6 +26,23 @@ def test_a_file_appears_when_the_block_ends_without_error(tmp_path):
     with atomic_file(target) as handle:
         handle.write("new")
     assert os.name != "posix" or target.stat().st_mode & 0o777 == 0o640  # as private as before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has handles")
+def test_no_file_stays_open(tmp_path):
+    before = psutil.Process().num_fds()
+    with atomic_folder(tmp_path / "out") as folder:
+        (folder / "file").touch()
+    assert psutil.Process().num_fds() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [(".a.tmp-12-0badcafe", True), (".a.old-12-0badcafe", True), ("a.tmp-12-0badcafe", False),
+     (".a.tmp-12-0badcaf", False), (".a.tmp-x-0badcafe", False)],
+)  # fmt: skip
+def test_temporary_names_are_known(name, is_one):
+    assert is_temporary(name) == is_one
 
 
 def test_a_folder_is_replaced_at_the_end(tmp_path):
@@ -145,11 +163,17 @@ def test_a_folder_killed_between_its_two_renames_comes_back(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     old = tmp_path / f".bundle.old-{gone.pid}-0badcafe"
+    other = tmp_path / f".another.old-{gone.pid}-0badcafe"
     old.mkdir()
     (old / "file").write_text("kept")
+    other.mkdir()
     with pytest.raises(ZeroDivisionError), atomic_folder(tmp_path / "bundle"):
         raise ZeroDivisionError
     assert (tmp_path / "bundle" / "file").read_text() == "kept"
+    old.mkdir()  # of a process that was killed after both renames
+    with atomic_folder(tmp_path / "bundle") as folder:
+        (folder / "new").touch()
+    assert {path.name for path in tmp_path.iterdir()} == {"bundle", other.name}
 
 
 def test_the_temporary_of_a_running_writer_stays(tmp_path):

@@ -39,6 +39,21 @@ def test_what_work_raises_is_raised_in_its_turn():
     assert list(thread_map(work, [], 2)) == []
 
 
+def test_what_has_not_begun_is_dropped_and_the_threads_end():
+    begun, go_on, before = [], threading.Event(), threading.active_count()
+
+    def work(number):
+        begun.append(number)
+        go_on.wait(0.2 * number)
+
+    results = thread_map(work, range(9), 2)
+    next(results)
+    go_on.set()
+    results.close()
+    assert len(begun) <= 5  # of 2 threads, each has two items ahead
+    assert threading.active_count() == before
+
+
 def test_the_last_batch_may_be_shorter():
     assert list(batches(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(batches(range(6), 3)) == [[0, 1, 2], [3, 4, 5]]

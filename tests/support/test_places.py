@@ -1,5 +1,6 @@
 """An output folder must be new, empty, or an older output of the same kind."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from facepairs.support.lock import lock_beside
 from facepairs.support.places import (
     check_output_file,
     check_output_folder,
+    is_foreign,
     is_free,
+    is_leftover,
+    is_remote,
     listed_files,
     refuse_url,
 )
@@ -79,9 +83,37 @@ def test_a_loop_of_links_is_refused(tmp_path):
         check_output_folder(tmp_path / "loop" / "out", inputs=tmp_path)
 
 
-def test_a_folder_is_no_output_file(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "mark", "is_replaced"),
+    [
+        (b"text", None, True),
+        (4095 * b" " + b"\0", None, False),
+        (4096 * b" " + b"\0", None, True),  # the beginning decides
+        (b"a page of ours", b"ours", True),
+        (b"a page", b"ours", False),
+    ],
+)
+def test_an_output_file_replaces_text_or_what_bears_our_mark(tmp_path, content, mark, is_replaced):
+    (tmp_path / "out").write_bytes(content)
+    refused = contextlib.nullcontext() if is_replaced else pytest.raises(BadData)
+    with refused:
+        check_output_file(tmp_path / "out", mark)
+    check_output_file(tmp_path / "new", mark)
     with pytest.raises(BadData):
-        check_output_file(tmp_path)
+        check_output_file(tmp_path, mark)
+
+
+def test_leftovers_hidden_files_and_what_may_be_deleted():
+    assert [is_leftover(name) for name in (".x", "@eaDir", "LOST+FOUND", "@ann", "x.")] == [
+        True, True, True, False, False
+    ]  # fmt: skip
+    paths = ("a/.DS_Store", "Thumbs.db/x", "a/._b", "a/b", ".hidden", "lost+found")
+    assert [is_foreign(path) for path in paths] == [False, False, False, True, True, True]
+
+
+def test_remote_places_are_storage_not_pages():
+    places = ("gs://b/x", "S3://b", "https://h/a", "FILE:///a", "photos", "C:/photos")
+    assert [is_remote(place) for place in places] == [True, True, False, False, False, False]
 
 
 @pytest.mark.parametrize("place", [".", "/"])

@@ -38,7 +38,13 @@ def test_unit_maps_the_ends_of_the_range_into_the_half_open_interval() -> None:
     assert unit(words).tolist() == [0.0, 1 - 2.0**-53]
 
 
+@pytest.mark.parametrize("seed", [0, MAX_SEED])
+def test_the_ends_of_the_range_are_seeds(seed: int) -> None:
+    assert len(raw_words(seed, Stream.PAIRS, 0, 0, 3)) == 3
+
+
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1])
 def test_seeds_out_of_range_are_refused(seed: int) -> None:
+    assert MAX_SEED == 2**63 - 1
     with pytest.raises(BadConfig, match=f"seed {seed}"):
         raw_words(seed, Stream.PAIRS, 0, 0, 1)

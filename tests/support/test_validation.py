@@ -89,6 +89,16 @@ def test_valid_values_give_the_schema_and_only_integers_become_floats():
     assert type(header.scale) is float
 
 
+@pytest.mark.parametrize(("source", "arguments"), [("", ("epochs",)), ("a.toml", ())])
+def test_a_setting_that_a_caller_has_given_is_an_argument(source, arguments):
+    with pytest.raises(BadConfig) as caught:
+        validate({"epochs": 0}, TrainConfig, source)
+    assert caught.value.arguments == arguments
+    with pytest.raises(BadConfig) as caught:
+        validate({"size_px": 0}, Header)
+    assert caught.value.arguments == ()
+
+
 def test_did_you_mean_names_the_closest_word_or_all():
     assert did_you_mean("epoch", ["seed", "epochs"]) == "did you mean 'epochs'?"
     assert did_you_mean("zzz", iter(["seed", "epochs"])) == "known: seed, epochs"
