@@ -35,9 +35,11 @@ def test_a_server_need_not_state_the_length(
     remote.tells_length = tells_length
     steps: list[tuple[int, int]] = []
     remote.files["f"] = 10 * BODY
-    with showing(progress=lambda _: lambda *step: steps.append(step)):
-        with downloaded(f"{remote.url}/f", tmp_path / "new" / "f") as part:
-            part.replace(tmp_path / "new" / "f")
+    with (
+        showing(progress=lambda _: lambda *step: steps.append(step)),
+        downloaded(f"{remote.url}/f", tmp_path / "new" / "f") as part,
+    ):
+        part.replace(tmp_path / "new" / "f")
     assert tree(tmp_path) == {"new/f": 10 * BODY}
     assert steps[-1] == (2, 2)  # MB
     assert steps[0] == ((0, 2) if tells_length else (0, 0))
