@@ -231,6 +231,8 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     verifier = Verifier.load(toml)
     (found,) = verifier.detect(photo, every=False)
     template = np.array(verifier.model.framing.points)
+    eyes_and_nose = [[38.2946, 51.6963], [73.5318, 51.5014], [56.0252, 71.7366]]
+    assert template.tolist() == [*eyes_and_nose, [41.5493, 92.3655], [70.7299, 92.2041]]
     to_crop = fit_crop(found.face.landmarks, verifier.model.framing)
     # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
     rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]

@@ -116,6 +116,7 @@ def test_everything_that_figures_draw(both):
             *(*axes.get_xticklabels()[:1], axes.get_yticklines()[0]),
         ]
         ends = [*figure.figure.get_size_inches(), *axes.get_xlim(), *axes.get_ylim()]
+        ends += [axes.get_xlabel(), axes.get_ylabel()]
         drawn[key] = [ends, [plain_artist(artist) for artist in artists]]
     assert_golden(KEPT / "drawn.json", drawn, rel=1e-4)
 
@@ -158,10 +159,20 @@ def photos(people: int, noise: float, seed: int = 0) -> tuple[np.ndarray, np.nda
 def test_every_figure_of_identification():
     rows, person = photos(120, 0.8)
     profile, split = ErrorProfile(errors=error_table()), split_people(person)
-    figures = identification_figures(
-        profile, rows, person, split, lambda one, other: (one * other).sum(axis=1)
-    )
-    assert_golden(KEPT / "identification.json", figures)
+    found = [
+        identification_figures(profile, rows, person, split, compare)
+        for compare in (cosines, lambda one, other: np.round(20 * cosines(one, other)) / 20)
+    ]
+    person = np.repeat(np.arange(301), [1] * 299 + [2, 2])
+    rows = np.random.default_rng(0).normal(size=(303, 8)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    few = identification_figures(profile, rows, person, split_people(person), cosines)
+    assert few.points[1].fpir.value == 0.1  # of 300 strangers
+    assert_golden(KEPT / "identification.json", [*found, few])
+
+
+def cosines(one, other):
+    return (one * other).sum(axis=1)
 
 
 def test_every_figure_of_groups():

@@ -1,6 +1,8 @@
 """An exported network gives the outputs of the bundle's network, or nothing is written."""
 
+import hashlib
 import json
+import tomllib
 
 import msgspec
 import numpy as np
@@ -112,6 +114,25 @@ def test_the_export_of_an_aligned_bundle_names_the_alignment(tmp_path):
     )
     assert same.score == pytest.approx(own.score, abs=1e-6)
     assert same.left.box == own.left.box
+
+
+@pytest.mark.parametrize("points", [None, [[4, 5], [11, 5], [8, 8], [5, 12], [10, 12]]])
+def test_an_exported_toml_has_the_crop_the_data_and_the_licence(tmp_path, points):
+    framing = {"frame_px": 32, "crop_px": 16, "points": points}
+    manifest = {"alignment": "landmarks-5", "framing": framing, "licence": "CC0"}
+    training = {"data": "photos of mine"}
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", training=training, **manifest)
+    export(bundle.folder, tmp_path / "out", "onnx")
+    toml = tomllib.loads((tmp_path / "out" / "embedder.toml").read_text())
+    cut = (
+        {"align": "landmarks-5", "points": points}
+        if points
+        else {"align": "landmarks", "crop": 0.5}
+    )
+    digest = hashlib.sha256(bundle.read(NETWORK)).hexdigest()
+    more = {"sha256": digest, "training_data": "photos of mine", "licence": "CC0"}
+    assert toml | cut | more == toml
+    assert ("crop" in toml) != ("points" in toml)
 
 
 @pytest.mark.parametrize("kind", ["embedding", "pair"])

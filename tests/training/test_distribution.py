@@ -1,5 +1,6 @@
 """Several devices and workers share every batch, and end at the same weights."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,38 @@ def test_one_device_is_a_worker_alone(devices, monkeypatch):
     assert alone.of_chief(7) == 7
     assert [alone.any(value) for value in (True, False)] == [True, False]
     alone.check_same("text", "settings")
+
+
+FOUR_DEVICES = """
+import json
+import keras
+import numpy as np
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+from facepairs.training.cluster import Cluster
+from facepairs.training.distribution import Workers, connect_devices
+found = [connect_devices(devices).replicas for devices in ("one", "auto", "all")]
+strategy = connect_devices("all").strategy
+for number in (0, 1):
+    both = Workers(strategy, Cluster(number, 2))  # this process is both: each sum is twice its own
+    variable = keras.Variable(np.array([1.5, 2.0], np.float32))
+    both.share([variable])
+    sums = both.sum([1.5, 2]), both.sum(3, np.float32), variable
+    found += [np.asarray(one).tolist() for one in sums]
+    found += [both.any(True), both.any(False), both.of_chief(7), both.is_chief]
+print(json.dumps(found))
+"""
+
+
+def test_workers_sum_over_one_device_of_each(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    words = [sys.executable, "-c", FOUR_DEVICES]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    chief = [[3, 4], 6, [3, 4], True, False, 14, True]
+    other = [[3, 4], 6, [0, 0], True, False, 0, False]
+    assert json.loads(done.stdout) == [1, 1, 4, *chief, *other]
 
 
 @pytest.mark.parametrize("error", [tf.errors.UnavailableError, tf.errors.AbortedError])

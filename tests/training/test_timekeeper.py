@@ -92,6 +92,10 @@ def test_epochs_are_planned_to_end_in_time(tmp_path, monkeypatch):
     training.epoch(18.0, 2.0)
     assert training.rate.epochs == 2  # 35 s are over
     assert training.model.stop_training
+    for validation_s, epochs in ((2.0, 2), (1.6, 3)):  # 23.27 s are left for 11.73 s each
+        training = Training(tmp_path / f"{epochs}", monkeypatch, minutes=1.0)
+        training.epoch(9.733, validation_s)
+        assert training.rate.epochs == epochs
 
 
 def test_the_first_epoch_is_always_done_and_epochs_limit_minutes(tmp_path, monkeypatch):

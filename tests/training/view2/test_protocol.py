@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 from drawn.view2 import FOLDS, write_lists
+from tiny.bundles import tiny_bundle
 
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.model import load_bundle
+from facepairs.bundles.writer import rewrite_bundle
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadConfig, BadData
-from facepairs.training.view2.protocol import prepare_view2, read_view2
+from facepairs.errors import BadConfig, BadData, BadRun
+from facepairs.training.view2.protocol import check_unknown, prepare_view2, read_view2
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +33,10 @@ def test_the_sets_partition_the_people(view):
     assert sorted(everyone) == list(range(len(view.index.people)))
     assert view.select_folds(()) == (1, 2, 3, 4)
     assert view.select_folds((2, 3)) == (2, 3)
-    with pytest.raises(BadConfig):
-        view.select_folds((4, 5))
+    assert view.select_folds((1, 4)) == (1, 4)
+    for fold in (0, 5):
+        with pytest.raises(BadConfig):
+            view.select_folds((4, fold))
 
 
 @pytest.mark.parametrize("fold", range(1, FOLDS + 1))
@@ -42,6 +48,18 @@ def test_nobody_is_both_trained_on_and_tested_on_in_a_fold(view, fold):
     shown = view.index.person_of[view.pairs_of(fold).images()]
     assert set(shown.tolist()) <= parts[2]
     assert parts[1]
+
+
+@pytest.mark.parametrize(
+    ("known", "listed"), [(3, "3 of the 12 .*{}, {}, {}[)]"), (4, "4 of .*{}, {}, {}, …[)]")]
+)
+def test_of_people_whom_a_model_knows_three_are_named(view, tmp_path, known, listed):
+    names = [view.index.people[int(person)] for person in view.people_of(2)]
+    bundle = rewrite_bundle(
+        tiny_bundle(tmp_path / "start"), tmp_path / "b", {}, Identities.of(names[:known], [])
+    )
+    with pytest.raises(BadRun, match=listed.format(*names)):
+        check_unknown(load_bundle(bundle), view.index, view.people_of(2), 2)
 
 
 def replace_text(path, before, after):
