@@ -19,13 +19,13 @@ def assert_golden(path: Path, value: Any, rel: float = 1e-6, least: float = 1e-9
     if os.environ.get("WRITE_GOLDEN"):
         path.write_text(json.dumps(_short(found), separators=(",", ":")) + "\n")
     kept, here = (dict(_flat(one)) for one in (json.loads(path.read_text()), found))
-    assert list(here) == list(kept)
+    assert list(here) == list(kept), {*here} ^ {*kept}
     different = [
         f"{name}: {here[name]}, not {kept[name]}"
         for name in kept
         if not _is_close(here[name], kept[name], rel, least)
     ]
-    assert not different
+    assert not different, different[:9]
 
 
 def _is_close(one: Any, other: Any, rel: float, least: float) -> bool:
