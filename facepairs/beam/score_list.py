@@ -7,7 +7,7 @@ from pathlib import Path
 
 from facepairs.beam.paths import parse_place, remote_errors
 from facepairs.beam.runner import make_ordered_map
-from facepairs.bundles.error_profile import EQUAL_PRIORS, check_prior
+from facepairs.bundles.error_profile import EQUAL_PRIORS
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS
 from facepairs.photos.photo_cache import photo_cache
@@ -47,7 +47,6 @@ def score_list_at(
         BadConfig: Beam is needed and missing, or does not know the runner or an option.
         FacepairsError: As `score_list`.
     """
-    check_prior(prior)
     ordered_map = make_ordered_map(runner, beam_options)
     folder = pairs.parent if root is None else parse_place(root)
     listed = read_list(pairs)

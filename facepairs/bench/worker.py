@@ -5,9 +5,9 @@ The process reads a `Spec` as JSON and prints a `Measurement` as JSON on the las
 """
 
 import contextlib
-import importlib
 import multiprocessing
 import os
+import pkgutil
 import subprocess
 import sys
 import time
@@ -86,8 +86,7 @@ def _work(spec: Spec) -> Measurement:
 
 def row_function(row: Row) -> Callable[[Job], Iterator[Batch]]:
     """Import the function of a row."""
-    module, _, name = row.function.partition(":")
-    function: Callable[[Job], Iterator[Batch]] = getattr(importlib.import_module(module), name)
+    function: Callable[[Job], Iterator[Batch]] = pkgutil.resolve_name(row.function)
     return function
 
 

@@ -23,7 +23,6 @@ from facepairs.bundles.embedder import (
 from facepairs.bundles.error_profile import ErrorProfile
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import DIGEST, MANIFEST, Alignment, Kind, Manifest
-from facepairs.bundles.networks import no_such_network
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 
@@ -163,6 +162,8 @@ def open_model(path: Path | str | None) -> Model:
     if is_embedder(path):
         return _load_embedder(Embedder.open(path))
     if is_name(path):
+        from facepairs.bundles.networks import no_such_network  # brings HTTP
+
         raise no_such_network(str(path))
     return load_bundle(Bundle.open(path))
 

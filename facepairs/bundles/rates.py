@@ -263,11 +263,6 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     own_errors: Errors | None = None
     reason: str | None = None
 
-    def __post_init__(self) -> None:
-        """Name a promise after its rate."""
-        if not self.name and self.max_fmr is not None:
-            msgspec.structs.force_setattr(self, "name", f"fmr-{self.max_fmr:g}")
-
     @property
     def label(self) -> str:
         """The name in words: `balanced`, `FMR 1 % among look-alikes`, …"""

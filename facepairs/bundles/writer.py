@@ -27,7 +27,7 @@ from facepairs.bundles.manifest import (
     manifest_digest,
     parse_manifest,
 )
-from facepairs.bundles.model import Model, open_model
+from facepairs.bundles.model import Model
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.machine import package_versions
@@ -104,8 +104,8 @@ def rewrite_bundle(
     return write_bundle(out, values, files, identities, profile)
 
 
-def write_calibrated(model: Model, out: Path, profile: ErrorProfile, names: list[str]) -> Model:
-    """Write a model with another profile, whole or not at all, and open it.
+def write_calibrated(model: Model, out: Path, profile: ErrorProfile, names: list[str]) -> None:
+    """Write a model with another profile, whole or not at all.
 
     Args:
         model: The model.
@@ -129,7 +129,6 @@ def write_calibrated(model: Model, out: Path, profile: ErrorProfile, names: list
         calibrated = {"people": len(names), "finished": finished}
         changes: dict[str, Any] = {"failures": None, "calibrated": calibrated}
         rewrite_bundle(files, out, changes, identities, profile)
-    return open_model(out)
 
 
 def _write_embedder(embedder: Embedder, out: Path, network: bytes, profile: ErrorProfile) -> None:

@@ -127,7 +127,6 @@ def evaluate(
         print_json(result.result)
     else:
         print(result)
-    if not json:
         for path in filter(None, (out, report, tables, figures)):
             log(f"written: {path}")
 

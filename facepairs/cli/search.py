@@ -12,10 +12,10 @@ from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
     OK,
+    log,
     log_first,
     print_result,
     print_rows,
-    warn_of_face,
     warn_of_known,
 )
 from facepairs.support.words import counted
@@ -54,7 +54,13 @@ def search(
     ranking = rank_folder(verifier, Path(photo), folder, point)
     warn_of_known(verifier, bundle, [folder / match.path for match in ranking.photos])
     face = ranking.face
-    warn_of_face(Path(photo), face.faces or 0, face.hints, "crop the photo to choose")
+    if (face.faces or 0) > 1:
+        log(
+            f"warning: {photo}: shows {face.faces} faces, the most prominent was used; crop the "
+            "photo to choose"
+        )
+    for hint in face.hints:
+        log(f"warning: {photo}: {hint.text}")
     log_first([f"unusable: {failure.error}" for failure in ranking.failed])
     print_result(json, ranking, _ranking_rows(ranking))
     if not json:

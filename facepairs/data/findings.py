@@ -100,11 +100,11 @@ def make_finding(kind: str, paths: Iterable[str], **values: str) -> Finding:
     """Return a finding of one of the KINDS; `values` fill the braces of its text."""
     severity, text = KINDS[kind]
     names = tuple(paths)
-    text = text.format(paths=shorten(names), count=f"{len(names):,}", **values)
+    text = text.format(paths=list_first(names), count=f"{len(names):,}", **values)
     return Finding(severity, kind, names, text)
 
 
-def shorten(names: Sequence[str], maximum: int = 3) -> str:
+def list_first(names: Sequence[str], maximum: int = 3) -> str:
     """List the first names and the number of the others."""
     more = f" and {len(names) - maximum:,} more" if len(names) > maximum else ""
     return ", ".join(names[:maximum]) + more

@@ -132,7 +132,8 @@ def calibrate(
         relatives.check_names(index.people)
     chosen = _choose_pairs(model, index)
     faces = subject_faces(index, chosen.images().tolist()) if model.aligned else MOST_PROMINENT
-    scored = score_pairs(Verifier(model), index, chosen, faces)
+    verifier = Verifier(model)
+    scored = score_pairs(verifier, index, chosen, faces)
     refuse_unusable(scored.failures, skip_bad)
     if scored.failures:
         console.log(f"unusable photos left out: {describe_unusable(scored.failures)}")
@@ -140,13 +141,16 @@ def calibrate(
     if faces.numbers:
         console.log(faces.describe())
     pairs = replace(scored.pairs, families=relatives)
-    return _calibrate(model, index, scored._replace(pairs=pairs), out)
+    return _calibrate(verifier, index, scored._replace(pairs=pairs), out)
 
 
-def _calibrate(model: Model, index: FaceIndex, scored: PhotoScores, out: Path) -> Recalibration:
+def _calibrate(
+    verifier: Verifier, index: FaceIndex, scored: PhotoScores, out: Path
+) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
-    pairs, people = scored.pairs, counted(len(scored.people), "person", "people")
-    fitted = scored.calibrate(Verifier(model), f"{people} of {index.root.absolute().name}/")
+    model, pairs = verifier.model, scored.pairs
+    people = counted(len(scored.people), "person", "people")
+    fitted = scored.calibrate(verifier, f"{people} of {index.root.absolute().name}/")
     table, former = fitted.errors, model.profile
     assert table is not None
     assert fitted.calibration is not None

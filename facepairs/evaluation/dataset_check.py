@@ -16,8 +16,8 @@ from facepairs.data.findings import (
     Counts,
     DatasetReport,
     Finding,
+    list_first,
     make_finding,
-    shorten,
 )
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.likeness import likeness_findings
@@ -123,7 +123,7 @@ def _duplicates(
             kind = "shared_photo"  # of several people, in the folder of each
         else:
             kind = "same_face_two_people"
-        yield make_finding(kind, map(index.name, images), people=shorten(people))
+        yield make_finding(kind, map(index.name, images), people=list_first(people))
 
 
 def _face_findings(

@@ -180,17 +180,16 @@ def _all_pairs(verifier: Verifier, embeddings: ScoreArray) -> tuple[Floats, Ints
     return np.concatenate(parts).astype(np.float64), left, right
 
 
-def one_of_each(embeddings: ScoreArray, threshold: float, seed: int = 0) -> Ints:
+def one_of_each(embeddings: ScoreArray, threshold: float) -> Ints:
     """Return the places of one photo of each of half of the people, as embeddings tell them apart.
 
     Args:
         embeddings: float32[N, D].
         threshold: The score from which on photos show one person; scores are cosines.
-        seed: Of the choice.
     """
     rows = unit_rows(embeddings)
     groups = average_linkage(rows, 1 - threshold, evidence=0).labels(1 - threshold)
-    order = np.random.default_rng(seed).permutation(len(groups))
+    order = np.random.default_rng(0).permutation(len(groups))
     first = np.sort(np.unique(groups[order], return_index=True)[1])
     return np.sort(order[first[: min((len(first) + 1) // 2, MOST_PEOPLE)]])
 

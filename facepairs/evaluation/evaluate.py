@@ -23,7 +23,7 @@ from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.curves import FARS
-from facepairs.evaluation.pair_scores import describe_unusable, score_pairs
+from facepairs.evaluation.pair_scores import PhotoScores, describe_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.record import EvaluationRecord, record_of
 from facepairs.evaluation.report.statement import history_table, statement_table
@@ -271,10 +271,12 @@ def _measure_models(
         images = range(len(index)) if identification else pairs.images().tolist()
         faces = subject_faces(index, images)
     used = {path: faces if model.aligned else MOST_PROMINENT for path, model in models.items()}
-    scored = {
-        path: score_pairs(Verifier(model), index, pairs, used[path])
-        for path, model in models.items()
-    }
+    scored, identified = dict[str, PhotoScores](), None
+    for path, model in models.items():
+        verifier = Verifier(model)
+        scored[path] = score_pairs(verifier, index, pairs, used[path])
+        if identification:  # of a single model
+            identified = measure_identification(verifier, index, used[path])
     failures = {
         image: error for found in scored.values() for image, error in found.failures.items()
     }
@@ -306,12 +308,9 @@ def _measure_models(
             pairs_left_out=pairs_left_out,
             other_faces=len(used[path].numbers),
         )
-        identified = None
-        if identification:
-            identified = measure_identification(model, index, used[path])
         of_faces = None
         if columns is not None:
-            of_faces = measure_faces(Verifier(model).reader(), index, scored[path].samples)
+            of_faces = measure_faces(index, scored[path].samples)
         measured[path] = measure_model(
             model,
             replace(scored[path].pairs.without_photos(unusable), families=families),

@@ -30,6 +30,7 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.scores import AGAIN, ALIKE, COLUMNS, ERROR, ScoredPairs
 from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.photo_cache import photo_cache
 from facepairs.photos.reader import PhotoReader
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.provenance import FaceNumbers
@@ -284,13 +285,10 @@ def _number(cell: str) -> float:
         return math.nan
 
 
-def measure_faces(
-    reader: PhotoReader, index: FaceIndex, samples: Mapping[int, FaceSample]
-) -> dict[str, FaceNumbers]:
+def measure_faces(index: FaceIndex, samples: Mapping[int, FaceSample]) -> dict[str, FaceNumbers]:
     """Return what is known of faces, by the name of the photo: numbers in the order of `OF_FACES`.
 
     Args:
-        reader: Measures sharpness, and keeps it.
         index: The photos.
         samples: Faces that were found, by the number of the photo.
     """
@@ -299,7 +297,9 @@ def measure_faces(
         for image, sample in samples.items()
         if sample.face and not sample.error
     }
-    read = thread_map(reader.sharpness, batches(found.values(), BATCH))
+    read = thread_map(
+        PhotoReader(True, cache=photo_cache()).sharpness, batches(found.values(), BATCH)
+    )
     sharp = unbatched(read, "measuring sharpness", len(found))
     faces = {name: sample.face for name, (sample, _) in found.items() if sample.face}
     numbers = zip(faces.items(), sharp, strict=True)

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.error_profile import ErrorProfile, identification_point
-from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Rate
 from facepairs.bundles.scorer import ScoreArray
 from facepairs.data.index import FaceIndex
@@ -121,10 +120,6 @@ class Probes(NamedTuple):
         reached: npt.NDArray[np.bool_] = (self.rank <= 1) & (self.score >= threshold)
         return reached
 
-    def share(self, threshold: float) -> float:
-        """Return the mean over people of the share of their photos that `reach`."""
-        return float(self.by_person(self.reach(threshold)).mean())
-
     def by_person(self, events: npt.NDArray[np.bool_]) -> Floats:
         """Return the share of each person's photos with an event: bool[N, ...] to [people, ...]."""
         photos = np.bincount(self.person)
@@ -134,12 +129,12 @@ class Probes(NamedTuple):
 
 
 def measure_identification(
-    model: Model, index: FaceIndex, faces: SubjectFaces
+    verifier: Verifier, index: FaceIndex, faces: SubjectFaces
 ) -> IdentificationFigures:
     """Measure a model on the people whom it does not know.
 
     Args:
-        model: A bundle or an external embedder.
+        verifier: The model.
         index: The photos.
         faces: Which face of each photo it sees; photos without a usable one are left out.
 
@@ -147,9 +142,9 @@ def measure_identification(
         BadBundle: The model has no embeddings.
         NotEnough: Fewer than two people have several photos, or there are no strangers.
     """
+    model = verifier.model
     model.check_embeds("identification compares them")
     images = np.flatnonzero(~model.origin.identities.knows(list(index.people))[index.person_of])
-    verifier = Verifier(model)
     rows, failures = embed_images(verifier, index, images, faces)
     usable = ~np.isin(images, list(failures))
     person = index.person_of[images[usable]].astype(np.int64)

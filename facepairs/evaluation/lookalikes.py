@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.grouping.linkage import unit_rows
 
 CLUSTERS = 8
 PEOPLE_PER_CLUSTER = 20  # at least: they form 190 pairs of strangers
@@ -72,7 +73,7 @@ def find_clusters(embeddings: Rows, person: Ints, most: int = CLUSTERS) -> Clust
         int16[N], the cluster of each photo from 1, 0 for those that cannot be used; None with too
         few people for two clusters.
     """
-    rows, usable = _unit_rows(embeddings)
+    rows, usable = unit_rows(embeddings), _usable(embeddings)
     count = min(most, len(np.unique(person[usable])) // PEOPLE_PER_CLUSTER)
     return _clusters(rows, usable, usable, count) if count >= 2 else None
 
@@ -85,7 +86,7 @@ def find_clusters_again(embeddings: Rows, person: Ints, count: int) -> Clusters:
         person: As for `find_clusters`.
         count: How many clusters that found.
     """
-    rows, usable = _unit_rows(embeddings)
+    rows, usable = unit_rows(embeddings), _usable(embeddings)
     people, random = np.unique(person[usable]), np.random.default_rng(0)
     halves = [half for _ in range(SPLITS) for half in np.array_split(random.permutation(people), 2)]
     return np.stack(
@@ -93,9 +94,8 @@ def find_clusters_again(embeddings: Rows, person: Ints, count: int) -> Clusters:
     )
 
 
-def _unit_rows(embeddings: Rows) -> tuple[Rows, Bools]:
-    usable: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
-    return embeddings / np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-12), usable
+def _usable(embeddings: Rows) -> Bools:
+    return np.asarray(np.isfinite(embeddings).all(axis=1))
 
 
 def _clusters(rows: Rows, usable: Bools, members: Bools, count: int) -> Clusters:

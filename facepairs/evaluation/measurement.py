@@ -10,7 +10,7 @@ import numpy as np
 
 from facepairs.bundles.error_profile import Calibration, ErrorProfile, operating_point
 from facepairs.bundles.model import Model
-from facepairs.bundles.rates import BALANCED, OperatingPoint
+from facepairs.bundles.rates import BALANCED, Errors, OperatingPoint
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.acquisition import (
@@ -238,24 +238,17 @@ def _measure(
             log_ratio[members] = curve.log_likelihood_ratio(score[members])
         ece = expected_calibration_error(genuine, probability, alike)
         cllr = likelihood_ratio_cost(genuine, log_ratio, alike)
-    within = differences = None
+    within, differences = dict[str, Errors](), None
     if groups is not None:
         within, differences = measure_groups(groups, pairs, default.accepted)
-    summary = summarise(
-        genuine,
-        score,
-        decisions,
-        pairs.alike,
-        pairs.people,
-        pairs.relatives,
-        ece=ece,
-        verify_point=name,
-        about=about,
-        groups=within,
-        identification=identification,
-    )
+    summary = summarise(genuine, score, decisions, pairs.alike, pairs.people, pairs.relatives)
     summary = msgspec.structs.replace(
         summary,
+        about=about,
+        verify_point=name,
+        ece=ece,
+        groups=within,
+        identification=identification,
         acquisition=measure_acquisition(pairs),
         cllr=cllr,
         min_cllr=minimum_cost(genuine, score, alike),

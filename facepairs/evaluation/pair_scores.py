@@ -90,43 +90,42 @@ def score_pairs(
     images, person = pairs.images(), index.person_of.astype(np.int64)
     samples = read_images(verifier, index, images, faces)
     found = dict(zip(images.tolist(), samples, strict=True))
-    usable = pairs.where(
-        pairs.show_none_of([image for image, sample in found.items() if sample.error])
-    )
-    if not verifier.model.network.embeds:
+    failures = {image: sample.error for image, sample in found.items() if sample.error}
+    of_pair = pairs.show_none_of(failures)
+    usable, unusable = pairs.where(of_pair), pairs.where(~of_pair)
+    heap = alike = None
+    if verifier.model.network.embeds:
+        width = verifier.scorer.width
+        embeddings = np.full((len(index), width), np.nan, np.float32)
+        embeddings[images] = _rows_of(samples, width)
+        chunks = (usable.where(slice(at, at + CHUNK)) for at in range(0, len(usable), CHUNK))
+        parts = [verifier.compare(embeddings[one.left], embeddings[one.right]) for one in chunks]
+        score = np.concatenate([np.zeros(0, np.float32), *parts])
+        known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
+        heap = FaceHeap(embeddings[known], person[known], verifier.model.profile.cohort)
+        alike = find_lookalikes(embeddings, person, usable)
+    else:
         score = score_samples(verifier.scorer, found, usable.left, usable.right)
-        return _named(index, pairs, score, found)
-    embeddings = np.full((len(index), verifier.scorer.width), np.nan, np.float32)
-    embeddings[images] = _rows_of(samples, verifier.scorer.width)
-    parts = [
-        verifier.compare(embeddings[chunk.left], embeddings[chunk.right])
-        for chunk in (usable.where(slice(at, at + CHUNK)) for at in range(0, len(usable), CHUNK))
-    ]
-    score = np.concatenate([np.zeros(0, np.float32), *parts])
-    known: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
-    heap = FaceHeap(embeddings[known], person[known], verifier.model.profile.cohort)
-    alike = find_lookalikes(embeddings, person, usable)
-    return _named(index, pairs, score, found, heap, alike)
+    people = [index.people[int(p)] for p in np.unique(person[usable.images()])]
+    scored = _named(index, usable, unusable, score, alike)
+    return PhotoScores(scored, heap, people, failures, found)
 
 
 def _named(
     index: FaceIndex,
-    pairs: PairList,
+    usable: PairList,
+    unusable: PairList,
     score: ScoreArray,
-    samples: Mapping[int, FaceSample],
-    heap: FaceHeap | None = None,
-    alike: LookAlikes | None = None,
-) -> PhotoScores:
-    """Return the pairs of an index with the names of their photos and people."""
-    failures = {image: sample.error for image, sample in samples.items() if sample.error}
-    names, of_pair = list(index.names()), pairs.show_none_of(failures)
-    usable, unusable = pairs.where(of_pair), pairs.where(~of_pair)
+    alike: LookAlikes | None,
+) -> ScoredPairs:
+    """Return scored pairs and those that cannot be scored, with the names of their photos."""
+    names = list(index.names())
 
     def named(side: npt.NDArray[np.int32]) -> list[str]:
         return [names[image] for image in side.tolist()]
 
     labels = unusable.genuine.tolist(), unusable.fold.tolist()
-    scored = ScoredPairs(
+    return ScoredPairs(
         named(usable.left),
         named(usable.right),
         usable.genuine,
@@ -137,8 +136,6 @@ def _named(
             [*zip(named(unusable.left), named(unusable.right), *labels, strict=True)]
         ),
     )
-    people = [index.people[int(p)] for p in np.unique(index.person_of[usable.images()])]
-    return PhotoScores(scored, heap, people, failures, samples)
 
 
 def embed_images(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import list_path, read_present_pairs
+from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.published_pairs import READERS, read_published
 from facepairs.data.sampler import distinct_impostors, distinct_pairs
@@ -92,7 +92,7 @@ def choose_pairs(
         return PairSelection(index, listed, str(pairs_csv), "")
     if source:
         path = list_path(lists, source.split()[-1])
-        pairs, missing = read_present_pairs(path, index, skip_missing=True)
+        pairs, missing = read_pairs(path, index, skip_missing=True)
         return PairSelection(index, pairs, source, protocol, missing_pairs=missing)
     known = np.logical_or.reduce(
         [model.origin.identities.knows(list(index.people)) for model in models]
@@ -147,9 +147,7 @@ def add_impostors_for(models: Sequence[Model], index: FaceIndex, pairs: PairList
     return pairs
 
 
-def add_impostors(
-    index: FaceIndex, pairs: PairList, seed: int = 0, count: int | None = None
-) -> PairList:
+def add_impostors(index: FaceIndex, pairs: PairList, count: int | None = None) -> PairList:
     """Return the genuine pairs of `pairs` and many impostor pairs of the photos in it.
 
     With an embedding network they cost next to nothing, and rare errors need many of them.
@@ -157,7 +155,6 @@ def add_impostors(
     Args:
         index: The photos.
         pairs: Pairs of at least two people.
-        seed: From 0 to 2**63 - 1.
         count: How many, or fewer where fewer exist; None for one of every two people, but from
             30,000 to 300,000.
     """
@@ -168,7 +165,7 @@ def add_impostors(
     people = len(first) - 1
     if count is None:
         count = min(max(IMPOSTORS, people * (people - 1) // 2), MOST_IMPOSTORS)
-    drawn = distinct_impostors(first, np.arange(people), count, seed)
+    drawn = distinct_impostors(first, np.arange(people), count, seed=0)
     genuine = pairs.where(pairs.genuine)
     return PairList.of(
         np.concatenate([genuine.left, images[drawn.left]]),

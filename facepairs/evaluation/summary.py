@@ -130,7 +130,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         identification: How well people are identified; None where it was not asked for.
     """
 
-    about: About
+    about: About = About()
     genuine_pairs: int
     impostor_pairs: int
     balanced_accuracy: Rate
@@ -139,19 +139,19 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     threshold_source: ThresholdFrom
     folds: list[OperatingPoint]
     operating_points: list[OperatingPoint]
-    verify_point: str | None
+    verify_point: str | None = None
     auc: Rate
     eer: Rate
     tar_at_far: dict[str, OperatingPoint]
-    ece: float | None
+    ece: float | None = None
     people: int | None
     acquisition: Acquisition | None = None
     cllr: float | None = None
     min_cllr: float | None = None
-    groups: Mapping[str, Errors]
+    groups: Mapping[str, Errors] = msgspec.field(default_factory=dict)
     group_differences: GroupDifferences | None = None
     factors: list[Factor] = msgspec.field(default_factory=list)
-    identification: IdentificationFigures | None
+    identification: IdentificationFigures | None = None
 
     @property
     def point(self) -> OperatingPoint:
@@ -195,14 +195,8 @@ def summarise(
     lookalike: LookAlikes | None = None,
     people: PairPeople | None = None,
     families: PairPeople | None = None,
-    *,
-    ece: float | None = None,
-    verify_point: str | None = None,
-    about: About | None = None,
-    groups: Mapping[str, Errors] | None = None,
-    identification: IdentificationFigures | None = None,
 ) -> Summary:
-    """Return every figure of decided pairs.
+    """Return every figure of decided pairs; the fields with defaults are left to the caller.
 
     Args:
         genuine: bool[N], with both classes.
@@ -211,11 +205,6 @@ def summarise(
         lookalike: Strangers who look alike; None where that is not known.
         people: Of the pairs; None where they are not known.
         families: Of the people of the pairs, where some are related.
-        ece: Calibration error of their probabilities, where they have any.
-        verify_point: Name of the operating point with which `verify` decides.
-        about: What is known about the pairs.
-        groups: Errors within groups of people, the worst first.
-        identification: How well people are identified.
 
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
@@ -236,7 +225,6 @@ def summarise(
     sizes = [[rate and rate.of for rate in (fold.errors.fmr, fold.errors.fnmr)] for fold in folds]
     equal = all(one == other for one, other in [counts, *sizes])
     return Summary(
-        about=about or About(),
         genuine_pairs=counts[0],
         impostor_pairs=counts[1],
         balanced_accuracy=balanced,
@@ -248,14 +236,10 @@ def summarise(
             msgspec.structs.replace(one.point, errors=found)
             for one, found in zip(decisions, errors, strict=True)
         ],
-        verify_point=verify_point,
         people=errors[0].people,
         auc=Rate(whole.value, whole.interval(pairs, genuine)),
         eer=Rate(both.value, both.interval(pairs, genuine)),
         tar_at_far={str(far): point_at_far(genuine, score, far, pairs) for far in FARS},
-        ece=ece,
-        groups=groups or {},
-        identification=identification,
     )
 
 

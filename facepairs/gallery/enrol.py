@@ -76,7 +76,7 @@ class ReadPhoto(NamedTuple):
     put_off: bool = False
 
 
-def read_photos(
+def read_submitted(
     verifier: Verifier,
     owner_of: Callable[[bytes], str | None],
     any_quality: bool,
@@ -137,7 +137,7 @@ def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str) -> None:
     enrolment.refused.append(Refused(photo.person, name, error))
 
 
-def choose_faces(
+def faces_to_enrol(
     index: FaceIndex, records: Mapping[int, PhotoRecord]
 ) -> Iterator[tuple[int, FaceRef]]:
     """Yield the photos that show several faces, and the face that fits the folder's other photos.

@@ -19,9 +19,9 @@ from facepairs.gallery.enrol import (
     ReadPhoto,
     Refused,
     SubmittedPhoto,
-    choose_faces,
+    faces_to_enrol,
     note_known,
-    read_photos,
+    read_submitted,
 )
 from facepairs.gallery.identification import Identification, identify_among
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
@@ -214,9 +214,9 @@ class Gallery:
         left_out = {name for name in names if UNNAMED.fullmatch(name) and not unnamed}
         enrolment = Enrolment(unnamed=len(left_out))
         named = [photo for photo in photos if photo.person not in left_out]
-        known = self._enrol(named, forget_after, any_quality, enrolment, True, frozenset(names))
+        known = self._enrol(named, forget_after, any_quality, enrolment, frozenset(names))
         records = {k: known[one.name] for k, one in enumerate(photos) if one.name in known}
-        chosen = [photos[k]._replace(source=face) for k, face in choose_faces(index, records)]
+        chosen = [photos[k]._replace(source=face) for k, face in faces_to_enrol(index, records)]
         self._enrol(chosen, forget_after, any_quality, enrolment)
         return self._counted(enrolment)
 
@@ -233,18 +233,19 @@ class Gallery:
         forget_after: float | None,
         any_quality: bool,
         enrolment: Enrolment,
-        put_off: bool = False,
         people: frozenset[str] | None = None,
     ) -> dict[str, PhotoRecord]:
         """Enrol photos, and return the records of those with usable faces by their names.
 
-        With `put_off`, those with several faces are not enrolled yet. With `people`, the names in a
-        folder, unnamed people whose folder is gone are renamed.
+        With `people`, the names in a folder, photos with several faces are not enrolled yet, and
+        unnamed people whose folder is gone are renamed.
         """
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; use a number of days above 0")
         done, progress = 0, console.progress("enrolling photos")
-        read = partial(read_photos, self.verifier, self.store.owner, any_quality, put_off)
+        read = partial(
+            read_submitted, self.verifier, self.store.owner, any_quality, people is not None
+        )
         records: dict[str, PhotoRecord] = {}
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):

@@ -93,7 +93,7 @@ class FaceRow(NamedTuple):
         note = "" if self.note == NOBODY else self.note
         if not path and note != NO_FACE:
             note = NOBODY
-        return self._replace(person=person_of(path), certainty="", note=note, file=path)
+        return self._replace(person=person_at(path), certainty="", note=note, file=path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ def is_hidden(path: str) -> bool:
     return any(map(is_leftover, path.split("/")))
 
 
-def person_of(path: str) -> str:
+def person_at(path: str) -> str:
     """Return the person in whose folder a file is; "" for a file apart from all people."""
     first, *rest = path.split("/")
     return first if rest and first != APART else ""
@@ -249,7 +249,7 @@ def read_people_folder(
         state=state,
         rows=reading.rows,
         own=own,
-        names=frozenset((numbers | set(map(person_of, digests))) - {""}),
+        names=frozenset((numbers | set(map(person_at, digests))) - {""}),
         dropped=frozenset(faceless - {row.sha256 for row in at_home}),
         gone=tuple(_gone_rows(rows, collection, digests, damaged)),
         rate=max((float(row.certainty) for row in rows if row.note == RATE), default=0),
@@ -308,7 +308,7 @@ def _added_photos(
     cut = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
     for path, sha256 in digests.items():
         is_photo = PurePosixPath(path).suffix.lower() in READABLE
-        if person_of(path) and is_photo and sha256 not in cut and sha256 not in collection.faces_of:
+        if person_at(path) and is_photo and sha256 not in cut and sha256 not in collection.faces_of:
             yield path
 
 
@@ -317,7 +317,7 @@ def _damaged_files(digests: Mapping[str, str], collection: Collection) -> dict[s
     problems = collection.problems.items()
     unusable = {collection.photos[photo] for photo, why in problems if why != NO_FACE}
     found = (path for path, sha256 in digests.items() if sha256 in unusable)
-    return {PurePosixPath(path).name: path for path in found if person_of(path)}
+    return {PurePosixPath(path).name: path for path in found if person_at(path)}
 
 
 class _Reading:
@@ -352,7 +352,7 @@ class _Reading:
         faces_of = {**self.collection.faces_of, **cut}
         home = {row.file for row in self.listed.values()}
         several = []
-        for path in sorted(filter(person_of, self.digests), key=lambda path: path not in home):
+        for path in sorted(filter(person_at, self.digests), key=lambda path: path not in home):
             faces = faces_of.get(self.digests[path], [])
             known = [face for face in faces if self._listed(face).file == path or len(faces) == 1]
             for face in known:
@@ -369,7 +369,7 @@ class _Reading:
             elif row.file or row.note == NOBODY:  # it was put apart or deleted
                 self.rows.setdefault(face, row.at(""))
         for path in self.digests.keys() - own:
-            if not person_of(path):  # perhaps a new photo, which was put apart
+            if not person_at(path):  # perhaps a new photo, which was put apart
                 for face in faces_of.get(self.digests[path], []):
                     self.rows.setdefault(face, FaceRow(note=NOBODY))
 
@@ -378,7 +378,7 @@ class _Reading:
 
     def _place_one(self, path: str, faces: list[int]) -> None:
         """Place the face for which a moved or copied photo of several faces stands."""
-        person, sha256 = person_of(path), self.digests[path]
+        person, sha256 = person_at(path), self.digests[path]
         if any(face in self.rows and self.rows[face].person == person for face in faces):
             return  # a copy
         free = [face for face in faces if face not in self.rows]
@@ -430,7 +430,7 @@ def _gone_rows(
     damaged: Mapping[str, str],
 ) -> Iterator[FaceRow]:
     """Yield the rows of photos that the collection has no longer, as their files are now."""
-    places = {sha256: path for path, sha256 in digests.items() if person_of(path)}
+    places = {sha256: path for path, sha256 in digests.items() if person_at(path)}
     there = {row.file_sha256 for row in rows if row.sha256 in collection.faces_of}
     there |= collection.faces_of.keys()
     for row in rows:

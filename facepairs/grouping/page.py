@@ -37,9 +37,7 @@ def pictures_of(page: Path) -> Pictures:
     return dict(SHOWN.findall(page.read_text(encoding="utf-8", errors="replace")))
 
 
-def render_page(
-    groups: Groups, out: Path, files: Sequence[str], pictures: Pictures | None = None
-) -> str:
+def render_page(groups: Groups, out: Path, files: Sequence[str], pictures: Pictures) -> str:
     """Return the page of all people, the least certain first.
 
     It loads nothing; a small script copies paths.
@@ -56,7 +54,7 @@ def render_page(
     order = np.argsort(groups.certainty, kind="stable")[:DOUBTED].tolist()
     single = groups.single[: max(0, PICTURES - sum(map(len, shown.values())))]
     wanted = [number for name, faces in people for number in (*faces[:COMPARED], *shown[name])]
-    found = _pictures(groups, dict.fromkeys([*wanted, *single]), pictures or {})
+    found = _pictures(groups, dict.fromkeys([*wanted, *single]), pictures)
 
     def face(number: int) -> dict[str, Any]:
         """Return the page's entry for a face."""

@@ -36,7 +36,7 @@ from facepairs.support.words import printable
 
 
 def write_people_folder(
-    groups: Groups, out: Path, before: PeopleFolder | None = None, copy: bool = False
+    groups: Groups, out: Path, before: PeopleFolder, copy: bool = False
 ) -> None:
     """Write people, the list of faces and the page, whole or not at all.
 
@@ -50,7 +50,6 @@ def write_people_folder(
         BadData: It cannot be written, or was changed while the photos were grouped.
         BadImage: A photo was changed meanwhile.
     """
-    before = before or PeopleFolder()
     rows, links = _plan(groups, out, before)
     cuts = [number for number, row in enumerate(rows) if row.file and not row.file_sha256]
     root = groups.collection.root

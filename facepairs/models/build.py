@@ -1,7 +1,7 @@
 """Build a network by the name of its architecture, in float32 or in mixed precision."""
 
 import contextlib
-import importlib
+import pkgutil
 from collections.abc import Callable, Iterator
 
 import keras
@@ -11,16 +11,9 @@ from facepairs.models.augment import RandomFace
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.recipes import RECIPES
 
-
-def _load(name: str) -> Callable[[int], keras.Model]:
-    module, _, function = name.partition(":")
-    head: Callable[[int], keras.Model] = getattr(importlib.import_module(module), function)
-    return head
-
-
 # The networks that are built of one function of layers; the recipes name them.
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
-    name: (EmbeddingNetwork if recipe.embeds else PairNetwork, _load(recipe.head))
+    name: (EmbeddingNetwork if recipe.embeds else PairNetwork, pkgutil.resolve_name(recipe.head))
     for name, recipe in RECIPES.items()
     if recipe.head
 }

@@ -148,11 +148,6 @@ class PhotoCache:
                 raise BadData(f"{self.path}: not deleted: {error.strerror}") from None
             return True
 
-    def close(self) -> None:
-        """Close the file; the next use opens it again."""
-        with self._lock:
-            self._close()
-
     def _value(self, query: str, *keys: object) -> bytes | None:
         row = self._do(lambda database: database.execute(query, keys).fetchone())
         return row[0] if row else None

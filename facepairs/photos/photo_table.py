@@ -12,7 +12,7 @@ from facepairs.photos.crop import ALIGNMENTS, CropPlan, CropSpec
 from facepairs.photos.detector import DETECTOR
 from facepairs.photos.frame import fit_crops
 from facepairs.photos.photo import read_below
-from facepairs.photos.photo_cache import PhotoCache, photo_cache
+from facepairs.photos.photo_cache import photo_cache
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
 from facepairs.support.parallel import batches, thread_map, unbatched
@@ -26,7 +26,6 @@ def photo_records(
     index: FaceIndex,
     align: Align,
     images: Sequence[int] | None = None,
-    cache: PhotoCache | None = None,
     keep: bool = True,
 ) -> Iterator[PhotoRecord]:
     """Inspect photos of an index and yield their records.
@@ -35,7 +34,6 @@ def photo_records(
         index: The photos.
         align: With `landmarks`, faces are found.
         images: Numbers of the photos; by default all.
-        cache: Where records are looked up and stored; the user's by default.
         keep: Whether what is found is stored.
 
     Raises:
@@ -43,7 +41,7 @@ def photo_records(
     """
     names = list(map(index.place, range(len(index)) if images is None else images))
     read = partial(read_below, index.root)
-    reader = PhotoReader(align == "landmarks", cache=cache or photo_cache(), keep=keep, open=read)
+    reader = PhotoReader(align == "landmarks", cache=photo_cache(), keep=keep, open=read)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
         inspected = thread_map(reader.records, batches(names, BATCH))

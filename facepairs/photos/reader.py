@@ -9,7 +9,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import msgspec
@@ -139,8 +140,8 @@ class PhotoReader:
             chosen = faces if every else faces[number - 1 : number]
             if not chosen:
                 raise NoFace(f"{name}: {no_such_face(number, len(faces))}")
-            samples = [self._judged(sample, *face, photo) for face in chosen]
-            return [self._cropped(face, photo, store if known else None) for face in samples]
+            lookup = store if known else None
+            return [self._sample(sample, *face, photo, lookup) for face in chosen]
         except BadImage as error:
             return [replace(sample, error=error.kept())]
 
@@ -188,47 +189,46 @@ class PhotoReader:
             self.cache.put(records.values(), self._cache_key, found)
         return done
 
-    def sharpness(self, faces: Sequence[tuple[FaceSample, ImageSource]]) -> list[float]:
+    def sharpness(self, faces: Sequence[tuple[FaceSample, Path]]) -> list[float]:
         """Return the sharpness of faces, see `hints.sharpness`; the cache keeps it.
 
         Args:
-            faces: Faces of photos, and where their photos are read from if it is not known.
+            faces: Faces of photos, and the paths of their photos, read if it is not known.
         """
         key = hashlib.sha256(f"sharpness {record_kind(True)}".encode()).digest()[:16]
         values, new = [], {}
+        opened = lru_cache(1)(open_photo)  # the faces of a photo follow each other
         for sample, source in faces:
             place = sample.digest, sample.number
             known = self.cache.embedding(key, *place) if self.cache else None
             if known is None:
                 assert sample.face
-                _, content = self.fetch(sample.name, source)
-                photo = open_photo(content, sample.name)
-                square = crop_face(photo, sample.face.landmarks, HINTS_SPEC)
+                square = crop_face(opened(source, sample.name), sample.face.landmarks, HINTS_SPEC)
                 known = new[place] = np.array([sharpness(gray_of(square))], np.float32)
             values.append(float(known[0]))
         if self.cache and self.keep and new:
             self.cache.put([], key, new)
         return values
 
-    def _judged(
-        self, sample: FaceSample, number: int, face: Face | None, photo: Callable[[], Photo]
+    def _sample(
+        self,
+        sample: FaceSample,
+        number: int,
+        face: Face | None,
+        photo: Callable[[], Photo],
+        known: "PhotoCache | None",
     ) -> FaceSample:
-        """Return one face of a photo with its hints."""
+        """Return one face of a photo with its hints, and its embedding if known, or its crop."""
+        assert self.framing
         hints = sample.record.hints if sample.record and number == 1 else ()
         if face and number > 1 and self.all_hints:
             hints = face_hints(photo(), face)
-        return replace(sample, number=number, face=face, hints=hints)
-
-    def _cropped(
-        self, sample: FaceSample, photo: Callable[[], Photo], known: "PhotoCache | None"
-    ) -> FaceSample:
-        """Return a face with its embedding, if the cache knows it, or with its crop."""
-        assert self.framing
+        sample = replace(sample, number=number, face=face, hints=hints)
         if known and self._cache_key:
-            embedding = known.embedding(self._cache_key, sample.digest, sample.number)
+            embedding = known.embedding(self._cache_key, sample.digest, number)
             if embedding is not None:
                 return replace(sample, embedding=embedding)
-        crop = _crop(photo(), sample.face, self.framing)
+        crop = _crop(photo(), face, self.framing)
         is_new = sample.is_new or (known is not None and self._cache_key != b"")
         return replace(sample, crop=crop, is_new=is_new)
 

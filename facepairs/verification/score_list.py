@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from facepairs.bundles.error_profile import EQUAL_PRIORS, Calibration, check_prior
+from facepairs.bundles.error_profile import EQUAL_PRIORS, Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import find_file
@@ -117,10 +117,8 @@ def score_list(
         prior: The prior of the probabilities.
 
     Raises:
-        BadConfig: The prior is outside (0, 1).
         BadData: The folder is missing, a row of the list is wrong, or `out` cannot be written.
     """
-    check_prior(prior)
     folder = folder_of_photos(pairs, root)
     listed = read_list(pairs)
     reader = replace(verifier.reader(), open=partial(read_listed, folder))

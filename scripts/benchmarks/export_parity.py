@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--lists", type=Path, required=True, help="folder of the official lists")
     options = parser.parse_args()
     index = FaceIndex.scan(options.data)
-    pairs = read_pairs(list_path(options.lists, "pairsDevTest.txt"), index)
+    pairs, _ = read_pairs(list_path(options.lists, "pairsDevTest.txt"), index)
     images, places = np.unique([pairs.left, pairs.right], return_inverse=True)
     left, right = places.reshape(2, -1)
     print_row(*COLUMNS)

@@ -55,7 +55,7 @@ def test_a_bundle_reads_back(make_bundle):
     )
     calibration = again.profile.calibration
     assert (calibration.scale, calibration.offset, calibration.ece) == (20, 2, 0.01)
-    assert again.profile.thresholds == (OperatingPoint(-0.1, max_fmr=0.1),)
+    assert again.profile.thresholds == (OperatingPoint(-0.1, "fmr-0.1", 0.1),)
     assert manifest.training == TrainingRecord(protocol="none", seed=1)
     assert manifest.note == "drawn, not real"
     assert manifest.versions["facepairs"] == __version__

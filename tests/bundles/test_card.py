@@ -30,9 +30,9 @@ def test_the_card_contains_every_part_of_the_manifest():
         "init": {"created": "2025", "network_sha256": "ab" * 32},
     }  # fmt: skip
     view2 = {"accuracy": 0.91, "accuracy_standard_error": 0.004}
-    refused = OperatingPoint(None, max_fmr=0.01, reason="not enough pairs: needs 300")
+    refused = OperatingPoint(None, "fmr-0.01", 0.01, reason="not enough pairs: needs 300")
     card = card_of(
-        measured_of(thresholds=(OperatingPoint(0.5, max_fmr=0.1), refused)),
+        measured_of(thresholds=(OperatingPoint(0.5, "fmr-0.1", 0.1), refused)),
         training=training,
         view2=view2,
         calibrated={"people": 7, "finished": "2026-05-06T00:00:00Z"},
@@ -58,8 +58,8 @@ def test_the_licence_of_the_weights_follows_them():
 
 def test_the_errors_of_each_threshold_are_those_of_the_table():
     among: Among = "look-alikes"
-    refused = OperatingPoint(None, max_fmr=0.001, among=among, reason="not enough pairs")
-    rows = (OperatingPoint(0.75, max_fmr=0.01, among=among), refused)
+    refused = OperatingPoint(None, "fmr-0.001", 0.001, among=among, reason="not enough pairs")
+    rows = (OperatingPoint(0.75, "fmr-0.01", 0.01, among=among), refused)
     curve = Calibration(20.0, -10.0)
     card = card_of(
         measured_of(errors=error_table(), calibration=curve, thresholds=rows, default_fmr=0.01)

@@ -39,7 +39,7 @@ class Run(NamedTuple):
 def cosine_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle that takes whole images and promises FMR .01."""
     out = tmp_path_factory.mktemp("cosine") / "bundle"
-    points = (OperatingPoint(0.75, max_fmr=0.01),)
+    points = (OperatingPoint(0.75, "fmr-0.01", 0.01),)
     return tiny_bundle(out, "embedding", errors=error_table(), thresholds=points).folder
 
 

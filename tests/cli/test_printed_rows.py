@@ -18,10 +18,8 @@ from facepairs.cli.shared.output import (
     log_first,
     percent,
     show_warnings,
-    warn_of_face,
     warn_of_known,
 )
-from facepairs.photos.hints import Hint
 from facepairs.support.results import SCHEMA
 from facepairs.verification.verifier import Verifier
 
@@ -140,9 +138,9 @@ def test_an_export(cosine_bundle: Path, tmp_path: Path) -> None:
 
 def test_thresholds_that_a_verifier_has_not_are_shown_with_their_reason(tmp_path: Path) -> None:
     points = (
-        OperatingPoint(0.75, max_fmr=0.01),
-        OperatingPoint(None, max_fmr=0.001, reason="too few pairs"),
-        OperatingPoint(None, max_fmr=0.0001),
+        OperatingPoint(0.75, "fmr-0.01", 0.01),
+        OperatingPoint(None, "fmr-0.001", 0.001, reason="too few pairs"),
+        OperatingPoint(None, "fmr-0.0001", 0.0001),
     )
     bundle = tiny_bundle(tmp_path / "b", "embedding", errors=error_table(), thresholds=points)
     lines = in_process("info", bundle.folder, check=0).stdout.splitlines()
@@ -224,19 +222,3 @@ def test_warnings_of_our_own_loggers_are_told(capsys: pytest.CaptureFixture[str]
     show_warnings()
     logging.getLogger("facepairs.photos.photo_cache").warning("%s: damaged", "photos.sqlite")
     assert capsys.readouterr().err == "warning: photos.sqlite: damaged\n"
-
-
-@pytest.mark.parametrize(
-    ("faces", "advice", "told"),
-    [
-        (2, "crop it", ["shows 2 faces, the most prominent was used; crop it", "too dark"]),
-        (1, "crop it", ["too dark"]),
-        (2, "", ["too dark"]),  # the user has chosen one
-    ],
-)
-def test_what_is_hard_to_judge_in_a_photo_is_told(
-    faces: int, advice: str, told: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    warn_of_face(Path("a.jpg"), faces, [Hint("dark", "too dark")], advice)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [f"warning: a.jpg: {line}" for line in told]

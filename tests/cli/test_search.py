@@ -19,6 +19,8 @@ def test_the_best_come_first(cosine_bundle, noise):
     done = search(*options)
     assert done.returncode == 1
     assert "broken.jpg" in done.stderr
+    first = done.stderr.splitlines()[0]  # a hint on the photo that was asked for
+    assert first == f"warning: {noise / '0.png'}: too small: 16 pixels; 67 are enough"
     header, *table = done.stdout.splitlines()[-4:]
     assert header.split() == ["rank", "score", "match", "photo", "face"]
     assert [line.split()[0] for line in table] == ["1", "2", "3"]
@@ -40,7 +42,7 @@ def test_every_face_of_a_photo_is_looked_at(tmp_path):
     paste(group, drawn[2], Place(560, 210, 300)).save(tmp_path / "photos" / "group.png")
     left = {"box": None, "faces": 2}
     asked = search(tmp_path / "photos" / "group.png", tmp_path / "faces", "--bundle", bundle)
-    assert ": shows 2 faces" in asked.stderr
+    assert f"warning: {tmp_path / 'photos' / 'group.png'}: shows 2 faces" in asked.stderr
     for face, centre in ((drawn[1], 190), (drawn[2], 560)):  # the smaller one is found as well
         done = search(face, tmp_path / "photos", "--bundle", bundle, "--json", check=0)
         found = json.loads(done.stdout)

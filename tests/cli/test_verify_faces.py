@@ -26,7 +26,7 @@ def bundle(tmp_path_factory):
         folder,
         "embedding",
         alignment="landmarks-5",
-        thresholds=(OperatingPoint(0.99, max_fmr=0.01),),
+        thresholds=(OperatingPoint(0.99, "fmr-0.01", 0.01),),
         default_fmr=0.01,
     ).folder
 

@@ -19,7 +19,7 @@ from tiny.people_folders import (
 )
 
 from facepairs.errors import BadData
-from facepairs.grouping.folder import check_people_folder, read_people_folder
+from facepairs.grouping.folder import PeopleFolder, check_people_folder, read_people_folder
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.write import write_people_folder
 
@@ -245,7 +245,7 @@ def test_photos_are_links_and_copies_if_asked_for(start, tmp_path):
     collection = collection_of(start / "photos", PHOTOS)
     assert (start / "people" / "person_0001" / "1.png").samefile(start / "photos" / "a" / "1.png")
     groups = group_faces(collection, ERRORS, 0.9)
-    write_people_folder(groups, tmp_path / "people", copy=True)
+    write_people_folder(groups, tmp_path / "people", PeopleFolder(), copy=True)
     copied = tmp_path / "people" / "person_0001" / "1.png"
     assert not copied.samefile(start / "photos" / "a" / "1.png")
     assert contents(tmp_path / "people").keys() == contents(start / "people").keys()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from facepairs.bundles.rates import BALANCED, OperatingPoint
@@ -52,4 +53,4 @@ def figures_of(
     elif calibration is not None:
         probability = calibration.probability(scores)
     ece = None if probability is None else expected_calibration_error(labels, probability)
-    return summarise(labels, scores, [decided], people=people, ece=ece)
+    return msgspec.structs.replace(summarise(labels, scores, [decided], people=people), ece=ece)

@@ -61,9 +61,8 @@ def writer(path, start):
 
 def stored(path, numbers):
     cache = PhotoCache(path)
-    with contextlib.closing(cache):
-        expected = list(map(record, numbers))
-        return [plain(cache.record(one.digest, True)) == plain(one) for one in expected]
+    expected = list(map(record, numbers))
+    return [plain(cache.record(one.digest, True)) == plain(one) for one in expected]
 
 
 @pytest.fixture
@@ -223,7 +222,6 @@ def test_a_record_of_impossible_values_is_not_used(path, changes):
 def test_a_damaged_record_is_not_used(path, value):
     cache = PhotoCache(path)
     cache.put([record(1)])
-    cache.close()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("UPDATE photos SET record = ?", (value,))
     assert cache.record(record(1).digest, True) is None

@@ -6,12 +6,13 @@ from drawn.photos import stored
 from drawn.scenes import Place, canvas, drawn_faces, paste, write_scenes
 from PIL import Image
 
+from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.data.index import FaceIndex
 from facepairs.photos import reader
 from facepairs.photos.crop import CropSpec
 from facepairs.photos.frame import TEMPLATE, Face, fit_crops
 from facepairs.photos.photo import open_photo
-from facepairs.photos.photo_cache import PhotoCache
+from facepairs.photos.photo_cache import PhotoCache, photo_cache
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.photo_table import photo_records, plan_crops, unusable_photos
 from facepairs.photos.reader import PhotoReader
@@ -39,8 +40,11 @@ def index(root):
 
 
 @pytest.fixture
-def cache():
-    return PhotoCache()
+def cache(tmp_path, monkeypatch):
+    """The user's cache, in a new file."""
+    monkeypatch.delenv(NO_PHOTO_CACHE, raising=False)
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "photos.sqlite"))
+    return photo_cache()
 
 
 @pytest.fixture
@@ -62,18 +66,15 @@ def record_of(path, cache=None):
     return record
 
 
-def inspect(index, align, cache):
-    return list(photo_records(index, align, cache=cache))
-
-
 def landmarks_of(records):
     return [[face.landmarks.tolist() for face in record.usable] for record in records]
 
 
-def test_records_tell_what_every_photo_shows(index, cache):
+@pytest.mark.usefixtures("cache")
+def test_records_tell_what_every_photo_shows(index):
     calls = []
     with showing(progress=lambda _: lambda *call: calls.append(call)):
-        records = inspect(index, "landmarks", cache)
+        records = list(photo_records(index, "landmarks"))
     unusable = unusable_photos(records, "landmarks")
     assert list(unusable) == sorted(unusable)
     kinds = [records[image].why_unusable(True)[0] for image in unusable]
@@ -89,9 +90,9 @@ def test_records_tell_what_every_photo_shows(index, cache):
 
 
 def test_no_photo_is_searched_twice(index, cache, searches, tmp_path):
-    first = inspect(index, "landmarks", cache)
+    first = list(photo_records(index, "landmarks"))
     assert len(searches) == len(index) - 1  # one is no image
-    second = inspect(index, "landmarks", cache)
+    second = list(photo_records(index, "landmarks"))
     assert len(searches) == len(index) - 1
     assert landmarks_of(first) == landmarks_of(second)
     assert unusable_photos(first, "landmarks") == unusable_photos(second, "landmarks")
@@ -105,25 +106,27 @@ def test_no_photo_is_searched_twice(index, cache, searches, tmp_path):
     assert len(searches) == len(index)
 
 
-def test_without_alignment_faces_are_not_searched_and_frames_are_whole(index, cache, searches):
-    records = inspect(index, "none", cache)
+@pytest.mark.usefixtures("cache")
+def test_without_alignment_faces_are_not_searched_and_frames_are_whole(index, searches):
+    records = list(photo_records(index, "none"))
     assert not searches
     (bad,) = unusable_photos(records, "none")
     assert records[bad].problem == "not_image"
     assert {record.faces for record in records} == {None}
     plan = plan_crops(records, SPEC, "none")
     assert (plan.to_crop, plan.alignment, plan.detector) == (None, "lfw-frame", "")
-    searched = inspect(index, "landmarks", cache)  # records without faces are renewed
+    searched = list(photo_records(index, "landmarks"))  # records without faces are renewed
     assert len(searches) == len(index) - 1
-    again = inspect(index, "none", cache)
+    again = list(photo_records(index, "none"))
     assert {record.faces for record in again} == {None}
     jpegs = [plan_crops(each, SPEC, "none").jpegs for each in (records, searched, again)]
     assert np.array_equal(jpegs[0], jpegs[1])
     assert np.array_equal(jpegs[0], jpegs[2])
 
 
-def test_the_plan_crops_as_verification_does(index, cache):
-    records = inspect(index, "landmarks", cache)
+@pytest.mark.usefixtures("cache")
+def test_the_plan_crops_as_verification_does(index):
+    records = list(photo_records(index, "landmarks"))
     kept = index.without(unusable_photos(records, "landmarks"))
     plan = plan_crops([record for record in records if record.usable], SPEC, "landmarks")
     assert (len(plan), plan.alignment) == (len(kept), "landmarks-5")

@@ -59,7 +59,7 @@ def people(path: Path) -> None:
 
 
 def pairs(path: Path) -> None:
-    listed = read_pairs(path, INDEX)
+    listed, _ = read_pairs(path, INDEX)
     assert (listed.left != listed.right).all()
 
 

@@ -21,7 +21,6 @@ from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
 from facepairs.support.words import align_columns
 
 if TYPE_CHECKING:
-    from facepairs.photos.hints import Hint
     from facepairs.verification.verifier import Verifier
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -273,18 +272,3 @@ def _report_bug(error: BaseException, as_json: bool) -> int:
     )
     print_error("bug", message, as_json)
     return BUG
-
-
-def warn_of_face(photo: Path, faces: int, hints: "Iterable[Hint]", advice: str) -> None:
-    """Warn if a photo shows several faces, or if its face is hard to judge.
-
-    Args:
-        photo: The photo.
-        faces: Number of faces in the photo.
-        hints: Reasons why the face is hard to judge.
-        advice: How to choose another face; "" if the user has chosen this one.
-    """
-    if faces > 1 and advice:
-        log(f"warning: {photo}: shows {faces} faces, the most prominent was used; {advice}")
-    for hint in hints:
-        log(f"warning: {photo}: {hint.text}")

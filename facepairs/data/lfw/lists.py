@@ -152,27 +152,8 @@ def _read_fold_people(
     return np.array(sorted(people), np.int64)
 
 
-def read_pairs(path: Path, index: FaceIndex) -> PairList:
+def read_pairs(path: Path, index: FaceIndex, skip_missing: bool = False) -> tuple[PairList, int]:
     """Read a pair list.
-
-    Args:
-        path: The list.
-        index: The index of the images.
-
-    Returns:
-        The pairs; folds count from 1 (View 1: fold 0).
-
-    Raises:
-        BadData: A line is wrong, or an image is missing. The message quotes file, line number and
-            line, or the missing images.
-    """
-    return read_present_pairs(path, index, skip_missing=False)[0]
-
-
-def read_present_pairs(
-    path: Path, index: FaceIndex, skip_missing: bool = True
-) -> tuple[PairList, int]:
-    """Read the pairs of a list whose images exist; each keeps its fold.
 
     Args:
         path: The list.
@@ -180,11 +161,11 @@ def read_present_pairs(
         skip_missing: Leave out pairs of missing images, instead of raising.
 
     Returns:
-        The pairs, as `read_pairs`, and the number of those left out.
+        The pairs, with folds from 1 (View 1: fold 0), and the number of those left out.
 
     Raises:
         BadData: A line is wrong, an image is missing and `skip_missing` is false, or no pair is
-            left.
+            left. The message quotes file, line number and line, or the missing images.
     """
     lines = _ListFile(path)
     header = lines.read("the first line", "a count", "folds<tab>count")

@@ -1,7 +1,6 @@
 """The first page of a report, which can be signed, and how the report was made."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from facepairs.bundles.rates import Rate
@@ -57,7 +56,7 @@ def statement_table(
         *((name, BLANK) for name in FOR_HAND),
     ]
     note = "Rates with 95 % intervals over people; details are in the tables and figures below."
-    return replace(facts_of("statement", "Test report", facts), note=note)
+    return facts_of("statement", "Test report", facts, note)
 
 
 def _about_verifier(summary: Summary) -> Iterator[tuple[str, object]]:

@@ -133,9 +133,9 @@ def table_of(key: str, title: str, rows: Iterable[Mapping[str, object]], note: s
     return Table(key, title, columns, [[row[column] for column in columns] for row in made], note)
 
 
-def facts_of(key: str, title: str, facts: Iterable[tuple[str, object]]) -> Table:
+def facts_of(key: str, title: str, facts: Iterable[tuple[str, object]], note: str = "") -> Table:
     """Return a list of labelled values; those that are None are left out."""
-    return Table(key, title, (), [[cell(k), cell(v)] for k, v in facts if v is not None])
+    return Table(key, title, (), [[cell(k), cell(v)] for k, v in facts if v is not None], note)
 
 
 def cell(value: object) -> Cell:

@@ -112,7 +112,7 @@ def read_view2(index: FaceIndex, lists: Path) -> View2:
         BadData: The lists contradict each other or the images.
     """
     people_path, pairs_path = list_path(lists, "people.txt"), list_path(lists, "pairs.txt")
-    sets, pairs = read_people(people_path, index), read_pairs(pairs_path, index)
+    sets, pairs = read_people(people_path, index), read_pairs(pairs_path, index)[0]
     count = int(pairs.fold.max())
     if count < 2 or len(sets) != count:
         raise BadData(

@@ -279,7 +279,7 @@ def test_the_worst_pairs_are_those_that_verify_decides_wrongly(tmp_path):
     origin = Provenance(
         model="mine",
         pairs="drawn",
-        operating_point=OperatingPoint(0.6, max_fmr=0.01),
+        operating_point=OperatingPoint(0.6, "fmr-0.01", 0.01),
         calibration=Calibration(10.0, -3.0),
     )
     write_scores(tmp_path / "s.csv", replace(scores, origin=origin))

@@ -104,7 +104,7 @@ def measured_of(**changes: Any) -> ErrorProfile:
     """Return what is measured of a tiny bundle; without `errors`, these are not known."""
     fields = {
         "calibration": Calibration(20.0, 2.0, ece=0.01),
-        "thresholds": (OperatingPoint(-0.1, max_fmr=0.1),),
+        "thresholds": (OperatingPoint(-0.1, "fmr-0.1", 0.1),),
     }
     return ErrorProfile(**fields | changes)
 
@@ -138,7 +138,7 @@ AMONG_LOOKALIKES: dict[str, Any] = {
     "errors": error_table(),
     "default_fmr": 0.01,
     "calibration": Calibration(20.0, -10.0),
-    "thresholds": (OperatingPoint(0.75, max_fmr=0.01, among="look-alikes"),),
+    "thresholds": (OperatingPoint(0.75, "fmr-0.01", 0.01, among="look-alikes"),),
 }
 """Arguments of `tiny_bundle` for a bundle that knows its errors and promises FMR .01."""
 
