@@ -12,6 +12,7 @@ for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
     os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
+    from facepairs.bundles.networks import fetch_network
     from facepairs.config import TrainConfig
     from facepairs.errors import (
         BadBundle,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         BadGallery,
         BadImage,
         BadRun,
+        BadTransfer,
         FacepairsError,
         MissingExtra,
         NoFace,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from facepairs.evaluation.calibrate import calibrate
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
+    from facepairs.gallery.migration import migrate_gallery
     from facepairs.grouping.group import group
     from facepairs.grouping.groups import Groups
     from facepairs.models.losses import EmbeddingLoss
@@ -50,6 +53,7 @@ __all__ = [
     "BadGallery",
     "BadImage",
     "BadRun",
+    "BadTransfer",
     "EmbeddingLoss",
     "Evaluation",
     "FacepairsError",
@@ -70,8 +74,10 @@ __all__ = [
     "calibrate",
     "crossval",
     "evaluate",
+    "fetch_network",
     "group",
     "load_keras",
+    "migrate_gallery",
     "pairs_dataset",
     "showing",
     "train",
@@ -90,8 +96,10 @@ _MODULES = {
     "calibrate": "facepairs.evaluation.calibrate",
     "crossval": "facepairs.training.view2.crossval",
     "evaluate": "facepairs.evaluation.evaluate",
+    "fetch_network": "facepairs.bundles.networks",
     "group": "facepairs.grouping.group",
     "load_keras": "facepairs.training.keras_models",
+    "migrate_gallery": "facepairs.gallery.migration",
     "pairs_dataset": "facepairs.training.pairs_dataset",
     "showing": "facepairs.support.console",
     "train": "facepairs.training.train",

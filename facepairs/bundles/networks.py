@@ -41,6 +41,12 @@ class RemoteNetwork(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_free: bool
     embedder: EmbedderToml
 
+    @property
+    def terms(self) -> str:
+        """The licence and where it stands, for a question or an error."""
+        kind = "free" if self.is_free else "not free"
+        return f"its licence is {kind}: {self.embedder.licence} ({self.page})"
+
 
 def remote_networks() -> dict[str, RemoteNetwork]:
     """Return the networks that can be fetched, by name; raises BadConfig for a wrong table."""
@@ -69,37 +75,47 @@ def is_fetched(name: str) -> bool:
     return False
 
 
-def fetch_network(name: str, url: str | None = None, file: Path | None = None) -> Path:
+def fetch_network(
+    name: str,
+    url: str | None = None,
+    file: Path | str | None = None,
+    accept_licence: bool = False,
+) -> Path:
     """Download a network, check it, and write it with its TOML, whole or not at all.
 
+    Then `Verifier.load` takes its name.
+
     Args:
-        name: A key of `remote_networks`.
+        name: A network that `facepairs fetch --list` shows, such as `sface`.
         url: Address of a mirror: of the publisher's file, or of the network alone.
         file: What was downloaded already, instead.
+        accept_licence: Accept a licence that is not free.
 
     Returns:
         The folder that holds the network and `embedder.toml`.
 
     Raises:
-        BadConfig: The network is unknown, the table of networks is wrong, or both `url` and
-            `file` are given.
+        BadConfig: The network is unknown, the table of networks is wrong, its licence is not
+            accepted, or both `url` and `file` are given.
         BadTransfer: The download failed, or is another file.
         BadData: The folder cannot be written, or holds other files.
     """
     if url and file:
         raise BadConfig("both an address and a file are given; give one of them", "url", "file")
     network, folder = remote_network(name), networks_folder() / name
+    if not network.is_free and not accept_licence:
+        raise BadConfig(f"{name}: {network.terms}; accept it", "accept_licence")
     check_output_folder(folder, "a network", lambda _: {EMBEDDER, network.embedder.file})
     sums = {network.sha256, network.embedder.sha256 or network.sha256}
     source: AbstractContextManager[Path]
     if file is None:
         most = MAX_BYTES if url else network.bytes
         source = downloaded(url or network.url, folder, sums, most)
-    elif not file.is_file():
+    elif not Path(file).is_file():
         raise BadTransfer(f"{file}: no such file; download {network.url}", "file")
     else:
-        check_sha256(file, sums, file)
-        source = contextlib.nullcontext(file)
+        check_sha256(Path(file), sums, file)
+        source = contextlib.nullcontext(Path(file))
     with source as found, atomic_folder(folder) as temporary:
         taken = temporary / network.embedder.file
         _take_network(found, taken)

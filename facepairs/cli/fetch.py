@@ -9,7 +9,6 @@ from typer import Argument, Option
 
 from facepairs.cli.shared.options import Json
 from facepairs.cli.shared.output import log, print_json, print_result, print_rows
-from facepairs.errors import BadConfig
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
@@ -52,9 +51,9 @@ def fetch(
     embedder = network.embedder
     if not is_fetched(name):
         log(f"{name}: licence: {embedder.licence}; trained on {embedder.training_data}")
-        if not network.is_free and not accept_licence:
-            _ask_for_licence(name, network)
-        fetch_network(name, url, file)
+        if not network.is_free and not accept_licence and sys.stdin.isatty():
+            accept_licence = typer.confirm(f"{name}: {network.terms}; accept it?", err=True)
+        fetch_network(name, url, file, accept_licence)
     values = _values(name, network)
     rows = [
         ("network", f"{name}, in {values['folder']}"),
@@ -95,12 +94,3 @@ def _print_list(json: bool) -> None:
         for name, network in networks.items()
     ]
     print_rows([["name", "download", "", "licence", "trained on"], *table])
-
-
-def _ask_for_licence(name: str, network: "RemoteNetwork") -> None:
-    """Ask in a terminal; raise BadConfig elsewhere, or if the licence is not accepted."""
-    terms = f"{network.embedder.licence} ({network.page})"
-    question = f"the licence of {name} is not free: {terms}; accept it?"
-    if sys.stdin.isatty() and typer.confirm(question, err=True):
-        return
-    raise BadConfig(f"{name}: its licence is not free: {terms}; accept it", "accept_licence")

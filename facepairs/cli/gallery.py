@@ -317,15 +317,17 @@ def migrate(
     from facepairs.evaluation.migration import compare_models
     from facepairs.gallery.encryption import VARIABLE
     from facepairs.gallery.gallery import Gallery
-    from facepairs.gallery.migration import migrate as enrol_again
+    from facepairs.gallery.migration import check_migration, migrate_gallery
     from facepairs.verification.verifier import Verifier
 
     compared, reason = None, ""
     ask = cache(_ask())
     with Gallery(gallery, passphrase=ask) as old:
+        verifier = Verifier.load(bundle, threads=1)
+        check_migration(old, verifier.model, photos)
         passphrase = (os.environ.get(VARIABLE) or ask()) if old.store.is_encrypted else ask
-        with Gallery(to, Verifier.load(bundle, threads=1), True, passphrase) as new:
-            result = enrol_again(old, new, photos)
+        with Gallery(to, verifier, True, passphrase) as new:
+            result = migrate_gallery(old, new, photos)
             try:
                 compared = compare_models(old, new)
             except (NotEnough, MissingExtra) as error:

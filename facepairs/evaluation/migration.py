@@ -21,7 +21,7 @@ class ModelsCompared(Result, frozen=True, kw_only=True):
     """Genuine pairs that two models miss, each at its own threshold for a false match rate.
 
     Attributes:
-        fmr: The false match rate: the smallest of FARS for which the pairs suffice.
+        fmr: The false match rate: the smallest of .001, .01 and .1 for which the pairs suffice.
         fnmr: The share of genuine pairs missed, of the old model and of the new one.
         intervals: Their intervals of 95 %, over people.
         difference: The old model's share less that of the new one.

@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from pathlib import Path
 
+from facepairs.bundles.model import Model
 from facepairs.data.index import FaceIndex, photos_below
-from facepairs.errors import BadConfig, NotEnrolled
+from facepairs.errors import BadConfig, BadData, NotEnrolled
 from facepairs.gallery.enrol import Refused
 from facepairs.gallery.gallery import Gallery
 from facepairs.gallery.stores.base import DAY_S, now_s
@@ -37,12 +38,17 @@ class Migration(Result, frozen=True, kw_only=True):
     photos: int
 
 
-def migrate(old: Gallery, new: Gallery, folder: Path | str) -> Migration:
+def migrate_gallery(old: Gallery, new: Gallery, folder: Path | str) -> Migration:
     """Enrol the people of a gallery in another one, whose model is another.
 
     Each photo is told by its content, whatever its name or place. It keeps its person and the date
     on which it expires. Of several faces, the one that fits the person's other photos is enrolled.
     Each batch of photos is on disk before the next one, so it goes on when it is called again.
+
+    Examples:
+        >>> new = Verifier.load("mine")
+        >>> with Gallery("old.db") as old, Gallery("new.db", new, write=True) as gallery:
+        ...     migrate_gallery(old, gallery, "photos").lost
 
     Args:
         old: The gallery; nothing is changed there.
@@ -54,11 +60,8 @@ def migrate(old: Gallery, new: Gallery, folder: Path | str) -> Migration:
         NotEnrolled: The old gallery is empty.
         BadData: The folder cannot be read, or the new gallery cannot be written.
     """
+    check_migration(old, new.verifier.model, folder)
     faces = {face.digest: face for face in old.store.faces()}
-    if not faces:
-        raise NotEnrolled(f"{old.place}: holds no people")
-    if old.model and old.model.sha256 == new.verifier.model.network.embedder_sha256:
-        raise BadConfig(f"{old.place}: is of this model already; give another one", "bundle")
     found = _find_photos(Path(folder), faces)
     by_expiry = defaultdict[int | None, dict[str, str]](dict)
     for digest, place in found.items():
@@ -80,6 +83,16 @@ def migrate(old: Gallery, new: Gallery, folder: Path | str) -> Migration:
         people=len(people),
         photos=sum(one.photos for one in people),
     )
+
+
+def check_migration(old: Gallery, model: Model, folder: Path | str) -> None:
+    """Raise the errors of `migrate_gallery` that can be known before there is a new gallery."""
+    if not old.people():
+        raise NotEnrolled(f"{old.place}: holds no people")
+    if old.model and old.model.sha256 == model.network.embedder_sha256:
+        raise BadConfig(f"{old.place}: is of this model already; give another one", "bundle")
+    if not Path(folder).is_dir():
+        raise BadData(f"{folder}: no such folder; give the one of the photos")
 
 
 def _find_photos(folder: Path, wanted: Collection[bytes]) -> dict[bytes, str]:

@@ -205,6 +205,9 @@ def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
     copy = shutil.copytree(drawn / "all", tmp_path / "photos")
     shutil.rmtree(copy / names(drawn)[1])
     words = ("migrate", place, tmp_path / "new", "--bundle", other, "--photos", copy)
+    for wrong in ((*words[:-1], tmp_path / "none"), (*words[:4], "default", *words[5:])):
+        gallery(*wrong, check=2)
+        assert not (tmp_path / "new").exists()
     done = gallery(*words, "--json", check=1)
     found = json.loads(done.stdout)
     assert found["lost"] == [names(drawn)[1]]

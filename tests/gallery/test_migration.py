@@ -14,9 +14,9 @@ from tiny.bundles import tiny_bundle
 from tiny.embedders import embedder
 
 from facepairs import Gallery, Verifier
+from facepairs import migrate_gallery as migrate
 from facepairs.errors import BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
 from facepairs.evaluation.migration import compare_models
-from facepairs.gallery.migration import migrate
 
 PEOPLE, PHOTOS = 12, 4
 
@@ -146,12 +146,11 @@ def test_both_models_are_measured_on_the_same_pairs(tmp_path, old, verifiers, ph
 
 KILLED = """
 import sys
-from facepairs import Gallery, Verifier
-from facepairs.gallery.migration import migrate
+from facepairs import Gallery, Verifier, migrate_gallery
 old, new, model, photos = sys.argv[1:]
 with Gallery(old) as before, Gallery(new, Verifier.load(model, threads=1), write=True) as after:
     print("begun", flush=True)
-    migrate(before, after, photos)
+    migrate_gallery(before, after, photos)
 """
 
 
