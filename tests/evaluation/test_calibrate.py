@@ -1,11 +1,13 @@
 """A bundle calibrated on other people: a new calibration, the same weights."""
 
 import json
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from drawn.scenes import canvas
+from golden import assert_golden
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny.bundles import cohort_of, error_table, tiny_bundle
@@ -47,6 +49,8 @@ def some_of(faces, folder, people, photos=4):
 
 def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     result = calibrate(bundle.folder, faces, tmp_path / "out")
+    told = {name: value for name, value in result.to_json().items() if name != "out"}
+    assert_golden(Path(__file__).parent / "golden" / "recalibration.json", told, rel=1e-3)
     new = result.model
     new.files.check_all()
     for name in (NETWORK, MODEL):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from drawn.scenes import Place, canvas, paste
+from golden import assert_golden
 
 from facepairs.data.findings import DatasetReport
 from facepairs.evaluation.dataset_check import check_dataset
@@ -43,6 +44,9 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
         "small_face": ("error", ("Small/1.jpg",)),
         "labels_unchecked": ("note", ()),
     }
+    told = report.to_json()
+    values = {name: told[name] for name in told if name not in ("root", "fingerprint", "findings")}
+    assert_golden(Path(__file__).parent / "golden" / "dataset.json", values, rel=0.02)
     assert report.bad_images == (1, 2)
     assert not report.ok
     assert phases[0] == "checking photos"

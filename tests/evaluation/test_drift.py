@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,12 @@ from scipy.stats import f as fisher_f
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.rates import SampleFigures
-from facepairs.errors import BadBundle, BadData, NotEnough
+from facepairs.errors import BadBundle, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
-from facepairs.evaluation.drift import change_of_scores, drift, one_of_each
+from facepairs.evaluation.drift import change_of_scores, drift, one_of_each, sample_figures
+from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.frame import TEMPLATE, Face
+from facepairs.photos.hints import Hint
 from facepairs.verification.verifier import Verifier
 
 
@@ -101,6 +105,46 @@ def test_one_photo_of_each_of_half_of_the_people_is_drawn():
     assert len(set(person[places].tolist())) == len(places) == 15
 
 
+def test_what_photos_look_like_is_that_of_the_first_usable_one_of_each_person(tmp_path):
+    random = np.random.default_rng(4)
+    verifier = Verifier.load(tiny_bundle(tmp_path / "b", "embedding").folder)
+    rows = random.normal(size=(40, 24)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    faces = [
+        FaceSample(
+            f"P{number // 2:02}/{number}.jpg",
+            error=BadImage("x") if number in (0, 6, 7) else None,
+            face=Face(TEMPLATE * (1 + number / 20), 0.9),
+            hints=(Hint("dark", ""),) * (number % 4 == 0) + (Hint("small", ""),) * (number > 30),
+            embedding=rows[number],
+        )
+        for number in range(40)
+    ]
+    first = [1, *range(2, 6, 2), *range(8, 40, 2)]
+    found = sample_figures(verifier, faces)
+    left, right = np.triu_indices(19, 1)
+    score = (rows[first][left] * rows[first][right]).sum(axis=1)
+    assert found.people == 19
+    assert found.scores == pytest.approx(np.quantile(score, (0.1, 0.5, 0.9)), abs=1e-6)
+    sides = np.quantile([114 * (1 + number / 20) for number in first], (0.1, 0.5, 0.9))
+    assert found.sides_px == pytest.approx(sides, abs=1e-6)
+    dark, small = (
+        sum(test) / 19 for test in zip(*((n % 4 == 0, n > 30) for n in first), strict=True)
+    )
+    assert found.hints == {"dark": dark, "small": small}
+    assert sample_figures(verifier, faces[:26]).people == 12
+    assert sample_figures(verifier, faces[:22]).people == 10
+    assert sample_figures(verifier, faces[:20]) is None
+    whole = [replace(face, face=None, hints=()) for face in faces]
+    assert (sample_figures(verifier, whole).sides_px, sample_figures(verifier, whole).hints) == (
+        None,
+        {},
+    )
+    many = [replace(faces[1], name=f"P{number}/1.jpg") for number in range(1_005)]
+    assert sample_figures(verifier, many).people == 1_000
+    assert sample_figures(Verifier.load(tiny_bundle(tmp_path / "p").folder), faces) is None
+
+
 @pytest.fixture(scope="module")
 def calibrated(faces, tmp_path_factory):
     out = tmp_path_factory.mktemp("calibrated") / "mine"
@@ -113,6 +157,12 @@ def test_the_calibrations_own_photos_have_not_changed(calibrated, faces):
     assert not found.changed
     assert found.people >= 10
     assert {change.what for change in found.changes} >= {"scores", "face sizes"}
+    for change in found.changes:  # of one photo of half of the people
+        if not change.what.startswith("hint"):
+            assert change.here == pytest.approx(change.calibration, rel=0.15)
+    assert found.pairs == found.people * (found.people - 1) // 2
+    assert found.chance == min(1, len(found.changes) * min(one.chance for one in found.changes))
+    assert found.advice == []
     done = in_process("drift", calibrated, faces)
     assert "no difference beyond chance" in done.stdout
 

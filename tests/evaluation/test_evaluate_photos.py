@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from drawn.photos import noise_photos, put
 from drawn.scenes import canvas, write_scenes
+from golden import assert_golden
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
@@ -97,6 +99,26 @@ def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation)
     assert "10 pairs" in warning
     assert "blank.png" in warning or "broken.jpg" in warning
     assert both.result.to_json()["models"][0]["about"]["pairs_left_out"] == left_out
+
+
+def test_every_figure_of_scored_photos(both: Evaluation) -> None:
+    named = [
+        msgspec.structs.replace(
+            one,
+            about=msgspec.structs.replace(
+                one.about,
+                name="",
+                source="",
+                scored_by=None,
+                pairs="",
+                network_sha256=None,
+                manifest_sha256=None,
+            ),
+        )
+        for one in both.result.models
+    ]
+    kept = Path(__file__).parent / "golden" / "photos.json"
+    assert_golden(kept, [named, both.comparison], rel=0.01, least=0.01)
 
 
 def test_each_model_has_its_own_failures(both: Evaluation) -> None:

@@ -1,6 +1,7 @@
 """Copies, and people with two folders, by invented embeddings."""
 
 import numpy as np
+import pytest
 
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.likeness import likeness_findings, tells_apart
@@ -96,3 +97,48 @@ def test_people_with_few_photos_need_more_likeness() -> None:
         rows[other : other + count] = rows[begin]
         rows[begin : begin + count] = unit(rows[begin] + 0.31 * away)  # about .952
     assert [paths[0][:2] for _, paths, _ in found(index, rows)] == ["Bo"]
+
+
+def at_cosine(cosine: float, width: int = 256) -> np.ndarray:
+    """Return two unit vectors of that cosine."""
+    rows = np.zeros((2, width))
+    rows[:, 0], rows[1, 1] = (1, cosine), np.sqrt(1 - cosine**2)
+    return rows.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "copied"), [(0.9929, False), (0.9931, True), (0.999998, True), (0.9999999, False)]
+)
+def test_copies_are_as_alike_as_saved_anew_and_not_the_same_bytes(cosine, copied) -> None:
+    index, rows = folder({"Cy": 2, "Di": 1, "Ed": 1})
+    rows[:2] = at_cosine(cosine)
+    assert [kind for kind, _, _ in found(index, rows)] == ["near_duplicate"] * copied
+
+
+@pytest.mark.parametrize(("cosine", "told"), [(0.905, True), (0.915, False)])
+def test_a_model_for_which_most_people_are_more_alike_tells_nobody_apart(cosine, told) -> None:
+    index, rows = folder({f"P{number:02}": 1 for number in range(30)})
+    rows[:] = np.sqrt(1 - cosine) * np.eye(30, 256, k=1)
+    rows[:, 0] = np.sqrt(cosine)
+    assert tells_apart(index, rows) is told
+    assert [kind for kind, _, _ in found(index, rows)][:1] == ["labels_unchecked"] * (not told)
+
+
+@pytest.mark.parametrize(
+    ("photos", "wanted"),
+    [(2, (0.8, 0, 0.952, 18)), (3, (0.908, 55, 0.95, 19)), (9, (0.9, 51, 0.946, 21))],
+)
+def test_heights_of_wrong_photos_and_of_folders_of_one_person(photos, wanted) -> None:
+    """From which cosine on a photo fits its folder, and two folders are one person's."""
+    cosines, limits = np.arange(0.8, 0.99, 0.002), list[float]()
+    index, rows = folder({"Ann": photos, "Bo": photos, "Cy": 1, "Di": 1})
+    for kind in ("mislabelled", "same_person"):
+        said = []
+        for cosine in cosines:
+            changed = rows.copy()
+            changed[:photos], changed[photos : 2 * photos] = at_cosine(cosine)
+            if kind == "mislabelled":
+                changed[0], changed[photos : 2 * photos] = at_cosine(cosine)[1], rows[photos]
+            said.append(kind in {one for one, _, _ in found(index, changed)})
+        limits += [round(float(cosines[np.diff(said).argmax()]), 3), sum(said)]
+    assert tuple(limits) == wanted
