@@ -29,6 +29,7 @@ from facepairs.support.words import counted
 HOW_TO_FETCH = "facepairs data fetch lfw downloads them"
 PERSON = "Name<tab>number of images"
 MAX_NAMED = 100  # missing photos
+MAX_IMAGES = 5000  # of one person; LFW has 530
 
 
 class _ListFile:
@@ -140,6 +141,8 @@ def _read_fold_people(
     for _ in range(count):
         name, number = lines.read("a person", PERSON)
         expected = lines.number(number)
+        if expected > MAX_IMAGES:
+            lines.fail(f"{number} images of one person; at most {MAX_IMAGES:,} can be checked")
         person = index.find_person(name)
         images = 0 if person is None else len(index.images_of(person))
         if images > expected:

@@ -66,6 +66,7 @@ def test_people_lists_are_read(tmp_path):
         (read_people, ["1", "Ada_B\t3\t4"], 2, "expected Name<tab>"),
         (read_people, ["1", "Ada_B\t3", "Cy\t1"], 3, "more lines"),
         (read_people, ["x"], 1, "not a number"),
+        (read_people, ["1", "Cy\t5001"], 2, "at most 5,000"),
     ],
 )
 def test_a_wrong_line_of_a_list_is_quoted(tmp_path, read, lines, where, why):
