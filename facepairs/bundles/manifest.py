@@ -99,7 +99,7 @@ class View2Result(msgspec.Struct, frozen=True):
     accuracy_standard_error: Finite
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a bundle's manifest; unknown keys are ignored.
 
     Attributes:

@@ -39,8 +39,8 @@ def crossval(
     Requires the train extra: pip install '.[train]'
     """
     from facepairs.config import TrainConfig, read_table
-    from facepairs.evaluation.report.table import text_of
-    from facepairs.evaluation.report.tables import summaries_table
+    from facepairs.evaluation.report.table import facts_of
+    from facepairs.evaluation.report.tables import figure_rows
     from facepairs.support.validation import validate
     from facepairs.training.view2.crossval import crossval as run
 
@@ -50,7 +50,7 @@ def crossval(
     if json:
         print_json(report)
     elif report.summary:
-        print(text_of([summaries_table("model", {report.model: report.summary})]))
+        print(facts_of("figures", "All figures", figure_rows(report.summary)))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         log(f"stopped and saved; continue with: {command_line(*words, '--resume')}")

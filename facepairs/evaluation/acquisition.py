@@ -97,10 +97,9 @@ def with_generalised_rates(
     every, rejected = pairs.attempted, np.zeros(len(pairs.failed), np.bool_)
     everything = np.ones(len(every), np.bool_)
     within = [(everything, np.append(made.accepted, rejected)) for made in decisions]
-    people = PeopleOfPairs(every.people, len(every), every.relatives)
     return [
         msgspec.structs.replace(
             point, errors=msgspec.structs.replace(point.errors, gfmr=found.fmr, gfnmr=found.fnmr)
         )
-        for point, found in zip(points, errors_of(within, every.genuine, people), strict=True)
+        for point, found in zip(points, errors_of(within, every.genuine, every.sample), strict=True)
     ]

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 
 from facepairs.bundles.rates import Errors, Rate
 from facepairs.evaluation.lookalikes import LookAlikes
-from facepairs.evaluation.metrics.arrays import Bools, PairPeople
+from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.metrics.intervals import LEVEL, PeopleOfPairs
 from facepairs.support import console
 
@@ -67,8 +67,7 @@ def errors_by_group(
     groups: Mapping[str, Bools],
     genuine: Bools,
     accepted: Bools,
-    people: PairPeople | None,
-    families: PairPeople | None = None,
+    pairs: PeopleOfPairs,
 ) -> dict[str, Errors]:
     """Return the errors within groups of pairs, the highest FMR first.
 
@@ -76,11 +75,10 @@ def errors_by_group(
         groups: bool[N], the pairs of each group, by its name.
         genuine: bool[N].
         accepted: bool[N], the decisions.
-        people: Of the pairs.
-        families: Of the people of the pairs, where some are related.
+        pairs: Who is in the pairs.
     """
     within = [(members, accepted) for members in groups.values()]
-    errors = errors_of(within, genuine, PeopleOfPairs(people, len(genuine), families))
+    errors = errors_of(within, genuine, pairs)
     found = dict(zip(groups, errors, strict=True))
     return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 

@@ -27,7 +27,6 @@ from facepairs.data.pairs import csv_rows, normalize_name
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.error_rates import errors_of, pairs_of_labels
 from facepairs.evaluation.metrics.arrays import Bools, Floats
-from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.scores import AGAIN, ALIKE, COLUMNS, ERROR, ScoredPairs
 from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo_cache import photo_cache
@@ -101,13 +100,12 @@ class Column:
     worst: Literal["lowest", "highest"] = "lowest"
     path: Path | None = None
 
-    def measure(self, pairs: ScoredPairs, accepted: Bools, sample: PeopleOfPairs) -> Factor:
+    def measure(self, pairs: ScoredPairs, accepted: Bools) -> Factor:
         """Return the errors of pairs by level.
 
         Args:
             pairs: N pairs.
             accepted: bool[N], the decisions.
-            sample: Who is in the pairs.
 
         Raises:
             BadData: None of the photos or pairs of the file is there.
@@ -138,7 +136,7 @@ class Column:
         levels = {name: members for name, members in levels.items() if members.any()}
         parts = [*levels.values(), *(kept for _, _, kept in discards)]
         within = [(members, accepted) for members in parts]
-        errors = errors_of(within, pairs.genuine, sample)
+        errors = errors_of(within, pairs.genuine, pairs.sample)
         return Factor(
             name=self.name,
             worst=self.worst if discards else None,
@@ -189,12 +187,11 @@ def measure_factors(columns: Sequence[Column], pairs: ScoredPairs, accepted: Boo
         BadConfig: Nothing is known.
         BadData: The pairs show none of a file's photos.
     """
-    sample = PeopleOfPairs(pairs.people, len(pairs), pairs.relatives)
     known = [*columns, *face_columns((pairs.origin and pairs.origin.faces) or {})]
     if not known:
         reason = "these scores have no measurements of faces; give a CSV file of factors"
         raise BadConfig(reason, "factors")
-    return [column.measure(pairs, accepted, sample) for column in known]
+    return [column.measure(pairs, accepted) for column in known]
 
 
 def not_measured(columns: Sequence[Column], pairs: ScoredPairs) -> list[str]:

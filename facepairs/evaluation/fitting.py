@@ -33,10 +33,9 @@ MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 def calibrate(
     genuine: Bools,
     score: Floats,
+    pairs: PeopleOfPairs,
     *,
     lookalike: LookAlikes | None = None,
-    people: PairPeople | None = None,
-    families: PairPeople | None = None,
     measured_on: str = "held-out people",
 ) -> ErrorProfile:
     """Fit a bundle's probability, choose its thresholds and measure their errors.
@@ -49,9 +48,8 @@ def calibrate(
     Args:
         genuine: bool[N].
         score: float64[N], of people that the network was not trained on.
+        pairs: Who is in the pairs.
         lookalike: Strangers who look alike; None where that is not known.
-        people: Of the pairs, for intervals that know that people recur.
-        families: Of the people of the pairs, where some are related.
         measured_on: The pairs, in words.
 
     Raises:
@@ -66,14 +64,13 @@ def calibrate(
         ece = None
     else:
         ece = expected_calibration_error(genuine, probability, alike)
-    rows = thresholds_for(genuine, score, lookalike=alike, people=people, families=families)
+    rows = thresholds_for(genuine, score, pairs, alike)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
         genuine,
         score,
+        pairs,
         lookalike=lookalike,
-        people=people,
-        families=families,
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
@@ -88,30 +85,28 @@ def calibrate(
 def thresholds_for(
     genuine: Bools,
     score: Floats,
+    pairs: PeopleOfPairs,
     lookalike: Bools | None = None,
-    people: PairPeople | None = None,
-    families: PairPeople | None = None,
 ) -> list[OperatingPoint]:
     """Return, for each FMR of `FARS`, the smallest threshold that keeps to it on these pairs.
 
     Args:
         genuine: bool[N], with both classes.
         score: float64[N].
+        pairs: Who is in the pairs; pairs of the same two people count once towards the number of
+            pairs that a target needs.
         lookalike: bool[N], the impostor pairs that look alike: the FMR among them keeps to the
             target. None where they are not known: that of all impostor pairs does.
-        people: Of the pairs. Pairs of the same two people then count once towards the number of
-            pairs that a target needs.
-        families: Of the people of the pairs, where some are related.
     """
     hard = ~genuine if lookalike is None else lookalike
-    available = PeopleOfPairs(people, len(score), families).trials(hard)
+    available = pairs.trials(hard)
     among: Among = "strangers" if lookalike is None else "look-alikes"
     rows = []
     for far in FARS:
         threshold = reason = None
         if available < pairs_needed(far):
             needed = pairs_needed(far)
-            counted = "" if people is None else "; photos of the same two people count once"
+            counted = "; photos of the same two people count once" if pairs.known else ""
             reason = (
                 f"not enough pairs: needs {needed:,} pairs of {among}, has {available:,}{counted}"
             )
@@ -124,11 +119,10 @@ def thresholds_for(
 def measure_errors(
     genuine: Bools,
     score: Floats,
+    pairs: PeopleOfPairs,
     *,
     lookalike: LookAlikes | None = None,
-    people: PairPeople | None = None,
-    families: PairPeople | None = None,
-    thresholds: Sequence[float] = (),
+    thresholds: Sequence[float],
     measured_on: str,
 ) -> ErrorTable:
     """Measure the errors of decisions at thresholds over the whole range of scores.
@@ -136,15 +130,13 @@ def measure_errors(
     Args:
         genuine: bool[N], with both classes.
         score: float64[N], finite.
+        pairs: Who is in the pairs.
         lookalike: Strangers who look alike; None where that is not known.
-        people: Of the pairs, for intervals that know that people recur.
-        families: Of the people of the pairs, where some are related.
         thresholds: Thresholds that the table must have.
         measured_on: The pairs, in words.
     """
     grid = threshold_grid(score[genuine], score[~genuine], thresholds)
     place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
-    pairs = PeopleOfPairs(people, len(score), families)
     fmr = pairs.rates_at(~genuine, place, len(grid))
     tmr, lowest, highest = pairs.rates_at(genuine, place, len(grid))
     alike = None

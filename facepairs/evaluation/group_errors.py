@@ -124,13 +124,13 @@ def measure_groups(
     sides = [groups.among([person_name(name) for name in side]) for side in pairs.sides]
     cells, strangers = pairs_of_labels(*sides), ~pairs.genuine
     inside = {one: members for (one, other), members in cells.items() if one == other}
-    within = errors_by_group(inside, pairs.genuine, accepted, pairs.people, pairs.relatives)
+    sample = pairs.sample
+    within = errors_by_group(inside, pairs.genuine, accepted, sample)
     photos = AttemptedPhotos.of(pairs)
     ftas = photos.by_group(groups) if photos else {}
     within = {
         name: msgspec.structs.replace(errors, fta=ftas.get(name)) for name, errors in within.items()
     }
-    sample = PeopleOfPairs(pairs.people, len(pairs), pairs.relatives)
     between, progress = list[BetweenGroups](), console.progress("comparing groups")
     for done, (names, members) in enumerate(cells.items(), 1):
         if names[0] != names[1]:

@@ -241,7 +241,7 @@ def _measure(
     within, differences = dict[str, Errors](), None
     if groups is not None:
         within, differences = measure_groups(groups, pairs, default.accepted)
-    summary = summarise(genuine, score, decisions, pairs.alike, pairs.people, pairs.relatives)
+    summary = summarise(genuine, score, decisions, pairs.sample, pairs.alike)
     summary = msgspec.structs.replace(
         summary,
         about=about,

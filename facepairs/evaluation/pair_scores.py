@@ -65,9 +65,8 @@ class PhotoScores(NamedTuple):
         profile = calibrate(
             self.pairs.genuine,
             self.pairs.score,
+            self.pairs.sample,
             lookalike=self.pairs.alike,
-            people=self.pairs.people,
-            families=self.pairs.relatives,
             measured_on=measured_on,
         )
         assert profile.errors is not None

@@ -35,6 +35,7 @@ from facepairs.data.pairs import (
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import Ints, PairPeople
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS: tuple[str, ...] = ("left", "right", "genuine", "fold", "score")
@@ -162,6 +163,11 @@ class ScoredPairs:
             )
         left, right = ([person_name(name) for name in side] for side in self.sides)
         return self.families.numbers(left, right)
+
+    @cached_property
+    def sample(self) -> PeopleOfPairs:
+        """Who is in the pairs, for intervals; raises BadData as `relatives` does."""
+        return PeopleOfPairs(self.people, len(self), self.relatives)
 
 
 def write_scores(path: Path, scores: ScoredPairs) -> None:

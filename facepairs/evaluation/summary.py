@@ -26,7 +26,6 @@ from facepairs.evaluation.metrics.arrays import (
     Bools,
     Floats,
     Interval,
-    PairPeople,
     check_two_classes,
 )
 from facepairs.evaluation.metrics.curves import (
@@ -192,9 +191,8 @@ def summarise(
     genuine: Bools,
     score: Floats,
     decisions: Sequence[Decisions],
+    pairs: PeopleOfPairs,
     lookalike: LookAlikes | None = None,
-    people: PairPeople | None = None,
-    families: PairPeople | None = None,
 ) -> Summary:
     """Return every figure of decided pairs; the fields with defaults are left to the caller.
 
@@ -202,16 +200,15 @@ def summarise(
         genuine: bool[N], with both classes.
         score: float64[N], finite.
         decisions: Those of the accuracy, then those at other operating points of the model.
+        pairs: Who is in the pairs.
         lookalike: Strangers who look alike; None where that is not known.
-        people: Of the pairs; None where they are not known.
-        families: Of the people of the pairs, where some are related.
 
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
         BadData: A score is not finite, or the arrays do not fit together.
     """
     genuine, score = check_two_classes(genuine, score)
-    decided, pairs = decisions[0], PeopleOfPairs(people, len(genuine), families)
+    decided = decisions[0]
     everything = np.ones(len(genuine), np.bool_)
     within = [(everything, decision.accepted) for decision in decisions]
     errors = errors_of(within, genuine, pairs, lookalike)

@@ -159,7 +159,7 @@ class PhotoReader:
             NoFace: No face is found.
             TooSmallFace: Every face is smaller than MIN_FACE_PX.
         """
-        reader = replace(self, cache=None, keep=False, all_hints=True)
+        reader = replace(self, cache=None, all_hints=True)
         sample, content = reader.fetch(name, source)
         faces = reader.see(replace(sample, number=1), content, every, precise=every)
         if faces[0].error:

@@ -101,7 +101,7 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
         score = score_pairs(photos[1 + verifier], pairs.left, pairs.right)
         cuts = [true_threshold(verifier), *(known.threshold(verifier, far) for far in FARS)]
         decisions = [decide_at(score, OperatingPoint(cut)) for cut in cuts]
-        found = summarise(genuine, score, decisions, people=sides)
+        found = summarise(genuine, score, decisions, of)
         right = known.balanced_accuracy(verifier, cuts[0])
         events = (1 - right) * 2 * trials
         out.note(f"balanced accuracy, {name}", found.balanced_accuracy.interval, right, events)
@@ -122,7 +122,7 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
                 events = min(events, far * strangers)
                 out.note(f"TAR at FAR {far:g}, {name}", tar.interval, 1 - fnmr, events)
         own = threshold_at_fmr(score[~genuine], 0.01)
-        table = measure_errors(genuine, score, people=sides, thresholds=[own], measured_on="")
+        table = measure_errors(genuine, score, of, thresholds=[own], measured_on="")
         fmr, fnmr = known.fmr(verifier, own), known.fnmr(verifier, own)
         row = table.thresholds.index(own)
         kind = f"bundle promising FMR 0.01, {name}"
@@ -134,7 +134,7 @@ def study_pairs(random: np.random.Generator, people: int) -> Outcomes:
     _note_group(out, photos, pairs, of, scores[1])
     _note_hard(out, photos, pairs, scores[0])
     _note_folds(out, pairs, photos.person, scores[1])
-    (gaps,) = compare(VERIFIERS, genuine, scores, accepted, FARS, sides).differences
+    (gaps,) = compare(VERIFIERS, genuine, scores, accepted, FARS, of).differences
     _note_differences(out, gaps, trials, strangers)
     return out
 
@@ -189,8 +189,7 @@ def _note_group(
     inside = in_group(photos)
     accepted = score >= truth().threshold(1, 0.01)
     within = inside[pairs.left] & inside[pairs.right]
-    people = photos.person[pairs.left], photos.person[pairs.right]
-    errors = errors_by_group({"": within}, pairs.genuine, accepted, people)[""]
+    errors = errors_by_group({"": within}, pairs.genuine, accepted, of)[""]
     rates = true_group()
     for kind, rate, wrong, members in (
         ("FMR", errors.fmr, rates[0], within & ~pairs.genuine),
@@ -208,8 +207,8 @@ def _note_hard(out: Outcomes, photos: Photos, pairs: Pairs, score: Floats) -> No
     if genuine.all() or not genuine.any():
         return
     people = photos.person[pairs.left][shown], photos.person[pairs.right][shown]
-    table = measure_errors(genuine, score, people=people, thresholds=[cut], measured_on="")
-    found, of = table.at(cut), PeopleOfPairs(people, len(score))
+    of = PeopleOfPairs(people, len(score))
+    found = measure_errors(genuine, score, of, thresholds=[cut], measured_on="").at(cut)
     for kind, rate, wrong, members in zip(
         ("FMR", "FNMR"), (found.fmr, found.fnmr), true_hard(), (~genuine, genuine), strict=True
     ):
@@ -223,13 +222,13 @@ def _note_folds(out: Outcomes, pairs: Pairs, person: Ints, score: Floats) -> Non
     fold = person % 10 + 1
     inside = fold[pairs.left] == fold[pairs.right]
     genuine, score, fold = pairs.genuine[inside], score[inside], fold[pairs.left][inside]
-    people = person[pairs.left][inside], person[pairs.right][inside]
+    of = PeopleOfPairs((person[pairs.left][inside], person[pairs.right][inside]), len(score))
     with suppress(NotEnough):
-        found = summarise(genuine, score, [decide(genuine, score, None, fold)], people=people)
+        found = summarise(genuine, score, [decide(genuine, score, None, fold)], of)
         if found.balanced_accuracy.standard_error is not None:
             cuts = [part.threshold for part in found.folds if part.threshold is not None]
             right = np.mean([truth().balanced_accuracy(1, cut) for cut in cuts])
-            events = (1 - right) * 2 * PeopleOfPairs(people, len(score)).trials(genuine)
+            events = (1 - right) * 2 * of.trials(genuine)
             interval = found.balanced_accuracy.interval
             out.note("balanced accuracy over ten folds, noisier", interval, float(right), events)
 

@@ -29,6 +29,7 @@ from facepairs.errors import BadBundle, BadConfig, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.decisions import halves
 from facepairs.evaluation.fitting import calibrate as fit_calibration
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.protocols import choose_pairs
 from facepairs.verification.verifier import Verifier
 
@@ -281,7 +282,7 @@ def test_ece_is_none_when_a_half_cannot_be_fitted():
     genuine = np.repeat([True, False], 20)
     # one half of the genuine pairs scores below the impostor pairs
     score = np.where(genuine, 2.0 * (halves(genuine) == 1), 0.9)
-    fitted = fit_calibration(genuine, score)
+    fitted = fit_calibration(genuine, score, PeopleOfPairs(None, len(genuine)))
     assert fitted.calibration.ece is None
     assert fitted.threshold == pytest.approx(0.95, abs=0.5)
 

@@ -22,6 +22,7 @@ from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.grouping import agreement, measure_grouping
 from facepairs.evaluation.identification import identification_figures, split_people
 from facepairs.evaluation.lookalikes import LookAlikes
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.pair_scores import FaceHeap
 from facepairs.evaluation.planning import plan, shown_rates
 from facepairs.evaluation.report.tables import evaluation_tables
@@ -202,9 +203,10 @@ def test_every_figure_of_a_calibration():
     fitted = calibrate(
         genuine,
         score,
+        PeopleOfPairs(
+            (person[left], person[right]), len(left), (person[left] // 2, person[right] // 2)
+        ),
         lookalike=LookAlikes(alike, np.array(again)),
-        people=(person[left], person[right]),
-        families=(person[left] // 2, person[right] // 2),
     )
     table = fitted.errors
     every = {k: getattr(table, k)[::9] for k in ("thresholds", "fmr", "lookalike_fmr", "fnmr")}

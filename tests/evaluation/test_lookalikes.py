@@ -50,13 +50,14 @@ def test_strangers_of_one_look_share_a_cluster_and_pass_more_often():
         assert not (again & genuine).any()
         assert 0.5 < (again & alike).sum() / (again | alike).sum() < 1
     assert 0.05 < alike.mean() < 0.4
-    rows = thresholds_for(genuine, score, lookalike=alike)
+    pairs = PeopleOfPairs(None, len(genuine))
+    rows = thresholds_for(genuine, score, pairs, lookalike=alike)
     for row in rows[:2]:
         accepted = score >= row.threshold
         assert accepted[alike].mean() <= row.max_fmr < accepted[alike].mean() + 0.01
         assert accepted[~genuine].mean() < accepted[alike].mean()
         assert row.among == "look-alikes"
-    everyone = thresholds_for(genuine, score)
+    everyone = thresholds_for(genuine, score, pairs)
     assert [row.among for row in everyone] == ["strangers"] * 3
     assert everyone[1].threshold < rows[1].threshold
 
@@ -83,6 +84,7 @@ def test_errors_between_thresholds_lie_between_those_measured(seed):
     table = measure_errors(
         genuine,
         score,
+        PeopleOfPairs(None, 400),
         lookalike=LookAlikes.of(alike),
         thresholds=[0.5],
         measured_on="drawn numbers",
@@ -113,7 +115,7 @@ def test_groups_are_listed_with_the_worst_first():
         "hard": np.arange(200) < 150,
         "nobody": genuine & False,
     }
-    rows = errors_by_group(groups, genuine, accepted, None)
+    rows = errors_by_group(groups, genuine, accepted, PeopleOfPairs(None, 200))
     assert list(rows) == ["hard", "easy", "nobody"]
     assert (rows["hard"].fmr.value, rows["easy"].fmr.value, rows["nobody"].fmr) == (0.6, 0.0, None)
     assert (rows["hard"].fmr.count, rows["hard"].fmr.of, rows["hard"].fnmr.of) == (30, 50, 100)
@@ -122,14 +124,16 @@ def test_groups_are_listed_with_the_worst_first():
 def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     _, left, right, genuine, score = drawn_pairs()
     alike = (left // 50 == right // 50) & ~genuine
-    people = left, right
-    fitted = calibrate(genuine, score, lookalike=LookAlikes.of(alike), people=people)
+    pairs = PeopleOfPairs((left, right), len(left))
+    fitted = calibrate(genuine, score, pairs, lookalike=LookAlikes.of(alike))
     promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.default_fmr)
     assert promised.threshold > fitted.threshold
     assert fitted.errors.at(promised.threshold).fnmr.value <= 0.5
     assert fitted.errors.at(promised.threshold).lookalike_fmr.value <= promised.max_fmr
     hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
-    assert calibrate(genuine, hopeless, lookalike=LookAlikes.of(alike)).default_fmr is None
+    alone = PeopleOfPairs(None, len(left))
+    fitted = calibrate(genuine, hopeless, alone, lookalike=LookAlikes.of(alike))
+    assert fitted.default_fmr is None
 
 
 def test_rates_among_look_alikes_know_that_others_would_be_found_among_other_people():
@@ -148,10 +152,7 @@ def test_rates_among_look_alikes_know_that_others_would_be_found_among_other_peo
     found = LookAlikes(alike, again)
     (errors,) = errors_of([(everything, accepted)], genuine, pairs, found)
     assert errors.lookalike_fmr.interval == pytest.approx(wanted)
-    people = left, right
-    table = measure_errors(
-        genuine, score, lookalike=found, people=people, thresholds=[0.3], measured_on=""
-    )
+    table = measure_errors(genuine, score, pairs, lookalike=found, thresholds=[0.3], measured_on="")
     assert table.at(0.3).lookalike_fmr.interval == pytest.approx(wanted, abs=1e-7)
     low, high = pairs.interval(alike, accepted)
     assert wanted[0] < low < high < wanted[1]

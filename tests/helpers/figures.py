@@ -9,6 +9,7 @@ import numpy as np
 from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.evaluation.decisions import ThresholdFrom, decide, decide_at
 from facepairs.evaluation.metrics.arrays import check_two_classes
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
 
@@ -53,4 +54,5 @@ def figures_of(
     elif calibration is not None:
         probability = calibration.probability(scores)
     ece = None if probability is None else expected_calibration_error(labels, probability)
-    return msgspec.structs.replace(summarise(labels, scores, [decided], people=people), ece=ece)
+    pairs = PeopleOfPairs(people, len(labels))
+    return msgspec.structs.replace(summarise(labels, scores, [decided], pairs), ece=ece)

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from facepairs.bundles.rates import Rate
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval
 from facepairs.evaluation.metrics.curves import pairs_needed
 from facepairs.evaluation.metrics.estimates import (
     Estimate,
@@ -99,8 +99,7 @@ def compare(
     scores: Sequence[Floats],
     accepted: Sequence[Bools],
     fars: Sequence[float],
-    people: PairPeople | None = None,
-    families: PairPeople | None = None,
+    pairs: PeopleOfPairs,
     *,
     decided: Sequence[Bools] | None = None,
     accuracies: Sequence[Rate] | None = None,
@@ -114,14 +113,12 @@ def compare(
         scores: float64[N] for each verifier.
         accepted: bool[N] for each verifier, the decisions of its balanced accuracy.
         fars: Target FARs; those with too few impostor pairs are left out.
-        people: Of the pairs; None where they are not known.
-        families: Of the people of the pairs, where some are related.
+        pairs: Who is in the pairs.
         decided: bool[N] for each verifier, verify's decisions; None where not all are known.
         accuracies: The balanced accuracies where they are known, as means over folds.
         threshold_source: Where the thresholds of the balanced accuracies come from, a value of
             `decisions.ThresholdFrom`.
     """
-    pairs = PeopleOfPairs(people, len(genuine), families)
     impostors = int((~genuine).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
     estimates = [
@@ -151,7 +148,7 @@ def compare(
     accuracies = accuracies or [rate for rate, _, _ in rates]
     return Comparison(
         pairs=len(genuine),
-        independent="pairs" if people is None else "people",
+        independent="people" if pairs.known else "pairs",
         threshold_source=threshold_source,
         errors_by="verify" if decided else "balanced",
         verifiers=[

@@ -1,6 +1,6 @@
 """Every table of an evaluation: text, page and notebook show them and compute nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
@@ -93,46 +93,16 @@ def _verifiers_table(found: Sequence[Measurement], comparison: Comparison) -> Ta
             "accuracy by LFW's rule": _alone(summary.lfw_accuracy if has_rule else None),
             "FMR": _alone(one.fmr),
             "FNMR": _alone(one.fnmr),
-            **_of_scores(summary),
+            "AUC": cell(summary.auc.value)._replace(interval=summary.auc.interval),
+            "EER": _alone(summary.eer),
+            "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
+            "ECE": summary.ece,
         }
         for one, summary in zip(
             comparison.verifiers, (measured.summary for measured in found), strict=True
         )
     ]
     return table_of("verifiers", "Verifiers", rows, note)
-
-
-def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "") -> Table:
-    """Return a table with a row for each summary.
-
-    Args:
-        kind: Heading of the names, such as "method".
-        summaries: The summaries by name.
-        note: A text above the table.
-    """
-    accuracy = accuracy_label(next(iter(summaries.values()))).lower()
-    rows = [
-        {
-            kind: name,
-            f"{accuracy} (95 % interval)": summary.balanced_accuracy,
-            "accuracy by LFW's rule": _alone(by_other_rule(summary)),
-            "FMR": _alone(summary.default_point.errors.fmr),
-            "FNMR": _alone(summary.default_point.errors.fnmr),
-            **_of_scores(summary),
-        }
-        for name, summary in summaries.items()
-    ]
-    return table_of(f"{kind}s", f"{kind.capitalize()}s", rows, note)
-
-
-def _of_scores(summary: Summary) -> dict[str, object]:
-    """Return the columns of figures that no decision changes."""
-    return {
-        "AUC": cell(summary.auc.value)._replace(interval=summary.auc.interval),
-        "EER": _alone(summary.eer),
-        "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
-        "ECE": summary.ece,
-    }
 
 
 def _alone(rate: Rate | None, missing: str = "") -> Cell:

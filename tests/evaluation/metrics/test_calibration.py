@@ -20,7 +20,7 @@ from facepairs.evaluation.fitting import (
 )
 from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import best_threshold, threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import clopper_pearson
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs, clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
@@ -184,8 +184,9 @@ def test_halves_of_a_sorted_file_do_not_alternate():
 
 def test_thresholds_for_returns_a_threshold_or_a_reason():
     genuine, score = drawn(11, 200, 300)
-    tenth, hundredth, thousandth = thresholds_for(genuine, score)
-    fitted = calibrate(genuine, score)
+    pairs = PeopleOfPairs(None, len(genuine))
+    tenth, hundredth, thousandth = thresholds_for(genuine, score, pairs)
+    fitted = calibrate(genuine, score, pairs)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
         threshold = threshold_at_fmr(score[~genuine], target)
         assert entry == OperatingPoint(threshold, f"fmr-{target:g}", target)
@@ -200,8 +201,8 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
     assert tenth.threshold < hundredth.threshold
     assert (thousandth.max_fmr, thousandth.threshold) == (0.001, None)
     assert thousandth.reason.endswith("needs 3,000 pairs of strangers, has 300")
-    people = np.arange(500) * 2, np.arange(500) * 2 + ~genuine
-    assert "same two people count once" in thresholds_for(genuine, score, None, people)[2].reason
+    people = PeopleOfPairs((np.arange(500) * 2, np.arange(500) * 2 + ~genuine), 500)
+    assert "same two people count once" in thresholds_for(genuine, score, people)[2].reason
     rows = list(fitted.summary()["thresholds"])
     assert rows == [msgspec.to_builtins(entry) for entry in (tenth, hundredth, thousandth)]
 

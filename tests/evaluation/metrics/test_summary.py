@@ -24,7 +24,7 @@ from facepairs.evaluation.metrics.curves import (
     eer,
     threshold_at_far,
 )
-from facepairs.evaluation.metrics.intervals import clopper_pearson
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs, clopper_pearson
 from facepairs.evaluation.report.table import facts_of
 from facepairs.evaluation.report.tables import figure_rows
 from facepairs.evaluation.summary import About, Summary, summarise, wrong_pairs
@@ -107,7 +107,8 @@ def test_errors_among_look_alikes_and_at_every_point():
     hard = score + alike
     decided = decide(genuine, hard, 1.0)
     strict = decide_at(hard, OperatingPoint(3.0, "fmr-0.01"))
-    summary = summarise(genuine, hard, [decided, strict], LookAlikes.of(alike))
+    pairs = PeopleOfPairs(None, len(genuine))
+    summary = summarise(genuine, hard, [decided, strict], pairs, LookAlikes.of(alike))
     balanced, point = summary.operating_points
     assert (balanced.name, point.name, point.threshold) == ("balanced", "fmr-0.01", 3.0)
     found = balanced.errors.lookalike_fmr
