@@ -358,7 +358,7 @@ def _comparison_rows(compared: "ModelsCompared") -> list[tuple[str, str]]:
         f"{name} {percent(rate)} ({percent(a)} to {percent(b)})" for name, rate, (a, b) in both
     )
     less, (low, high) = compared.difference.difference, compared.difference.interval
-    gap = f"{-100 * less:+.3g} % ({-100 * high:+.3g} to {-100 * low:+.3g})"
+    gap = f"{0 - 100 * less:+.3g} % ({0 - 100 * high:+.3g} to {0 - 100 * low:+.3g})"
     if low <= 0 <= high:
         gap += ", which may be chance"
     return [
