@@ -70,7 +70,7 @@ class Session:
         self.device = chosen_device()
         if self.device != "cpu" and EIGHT_BITS in network:
             is_wanted = os.environ.get(DEVICE, "auto") not in ("auto", "")
-            # OpenVINO computes on the CPU, where 8 bits take half the time of float32.
+            # OpenVINO computes on the CPU, where 8 bits are faster than float32.
             if read_float32 and (is_wanted or self.device == "cuda"):
                 network = read_float32()
             else:
