@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from processes.command_line import in_process
-from tiny.scores import draw_photos, invented, write_method
+from tiny.scores import draw_photos, invented, photo, write_method
 
 from facepairs.errors import BadData
 from facepairs.evaluation.evaluate import evaluate
@@ -34,6 +34,14 @@ def report_of(world, *sources, **others):
 
 
 def test_reports_of_scores_are_the_same_again(world):
+    cameras = [
+        f"{photo(k, n)},{'door' if k % 3 else 'car'}\n" for k in range(20) for n in range(1, 7)
+    ]
+    (world / "factors.csv").write_text("photo,camera\n" + "".join(cameras))
+    families = [f"Person_{number:02},{number // 2}\n" for number in range(6)]
+    (world / "families.csv").write_text("person,family\n" + "".join(families))
+    given = {name: world / f"{name}.csv" for name in ("groups", "families", "factors")}
+    assert replay(report_of(world, "one.csv", **given)).same
     groups = {"groups": world / "groups.csv", "families": None}
     for sources in (["one.csv"], ["one.csv", "two.csv"], ["fisher"]):
         found = replay(report_of(world, *sources, **groups))
@@ -137,6 +145,8 @@ def test_the_record_says_how_the_test_was_made(world):
     assert (record.scores, record.photos) == ([str(world / "one.csv")], 120)
     assert set(record.sha256) == {str(world / "one.csv"), str(world / "groups.csv")}
     assert record.command == "facepairs evaluate one.csv"
+    assert (record.groups, record.families) == (str(world / "groups.csv"), None)
+    assert (record.data, record.protocol, found.record.command) == (None, None, "")
     statement = found.tables()[0]
     assert statement.key == "statement"
     texts = {row[0].text: row[1] for row in statement.rows}

@@ -4,12 +4,15 @@ import csv
 import io
 
 import pytest
+from PIL import Image
 from processes.command_line import in_process
 from tiny.scores import invented
 
 from facepairs.bundles.rates import Rate
 from facepairs.evaluation.evaluate import evaluate
-from facepairs.evaluation.report.table import facts_of, table_of
+from facepairs.evaluation.group_errors import GroupRatio
+from facepairs.evaluation.report.table import facts_of, html_of, table_of, text_of
+from facepairs.evaluation.report.tables import ratio_cell
 from facepairs.evaluation.scores import write_scores
 
 RATE = Rate(0.125, (0.0625, 0.25), 1, 8)
@@ -27,6 +30,15 @@ def test_csv_has_numbers_that_are_not_rounded():
         ["FMR", "0.125", "0.0625", "0.25", "12.50 % (6.25 to 25.00)"],
         ["x", "y", "", "", "y"],
     ]
+
+
+def test_a_table_shows_itself_and_a_ratio_may_have_no_upper_end():
+    table = table_of("t", "Title", [{"name": "a", "FMR": RATE}])
+    assert str(table) == text_of([table])
+    assert table._repr_html_() == html_of([table])
+    for value, interval in ((None, (1.5, 2.0)), (3.0, (1.5, None))):
+        ratio = GroupRatio(larger="a", smaller="b", value=value, interval=interval)
+        assert ratio_cell(ratio) == ("at least 1.50", value, interval)
 
 
 def test_latex_needs_no_package_and_escapes_names():
@@ -63,7 +75,12 @@ def test_every_table_and_figure_becomes_a_file(tmp_path):
     for label, rate in (rates | {"TAR at FAR 10 %": summary.true_accepts("0.1")}).items():
         assert [*map(float, by_name[label][1:4])] == [rate.value, *rate.interval]
     assert by_name["TAR at FAR 10 %"][4].endswith("20 of 200 impostor pairs accepted")
-    assert (both / "det.png").read_bytes().startswith(b"\x89PNG")
+    with Image.open(both / "det.png") as image:
+        assert (image.format, image.size, image.getpixel((0, 0))[:3]) == (
+            "PNG",
+            (1000, 780),
+            (254, 254, 254),
+        )
     assert (both / "det.svg").read_text() == found.figures()["det"]._repr_svg_()
 
 
