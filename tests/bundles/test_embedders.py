@@ -11,10 +11,13 @@ from drawn.scenes import drawn_faces
 from onnx import helper
 from PIL import Image
 from processes.command_line import in_process
-from tiny.bundles import embedding_network, onnx_model, tiny_bundle
+from tiny.bundles import embedding_network, measured_of, onnx_model, tiny_bundle
 from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
 from facepairs.bundles.embedder import ARCFACE_POINTS, Embedder
+from facepairs.bundles.identities import identity_hash
+from facepairs.bundles.model import open_model
+from facepairs.bundles.writer import write_calibrated
 from facepairs.errors import BadBundle, BadData
 from facepairs.photos.crop import CropSpec, load_crop
 from facepairs.photos.decode import upright
@@ -283,6 +286,24 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     (mine / "measured.json").write_text(json.dumps(broken))
     refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "measured.json: errors: " in refused.stderr
+
+
+def test_only_an_embedder_with_its_errors_is_replaced(tmp_path):
+    model, mine = open_model(embedder(tmp_path / "e")), tmp_path / "mine"
+    for names in (["Ann"], ["Bo", "Cyd"]):
+        write_calibrated(model, mine, measured_of(), names)
+        assert open_model(mine).origin.identities.calibration == {
+            identity_hash(name) for name in names
+        }
+    (mine / "photo.jpg").touch()
+    with pytest.raises(BadBundle):
+        write_calibrated(model, mine, measured_of(), ["Ann"])
+    (mine / "photo.jpg").unlink()
+    (mine / "measured.json").unlink()
+    toml = (mine / "embedder.toml").read_text()
+    (mine / "embedder.toml").write_text(toml.replace('measured = "measured.json"\n', ""))
+    with pytest.raises(BadBundle):  # the user's own
+        write_calibrated(model, mine, measured_of(), ["Ann"])
 
 
 def test_evaluate_measures_an_external_embedder(tmp_path, faces):

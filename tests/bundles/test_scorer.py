@@ -122,6 +122,7 @@ FRAME = [CROP_PX, CROP_PX, 3]
         lambda: one_node({"other": ["N", *FRAME]}, {"embedding": ["N"]}),
         lambda: one_node({"image": [1, *FRAME]}, {"embedding": ["N"]}),
         lambda: one_node({"image": ["N", 8, 8, 3]}, {"embedding": ["N"]}),
+        lambda: one_node({"image": ["N", *FRAME, 1]}, {"embedding": ["N", 1]}),
         lambda: one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]}, "FLOAT"),
         lambda: one_node({"image": ["N", *FRAME]}, {"other": ["N"]}),
         pair_network,
@@ -130,6 +131,20 @@ FRAME = [CROP_PX, CROP_PX, 3]
 def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network):
     with pytest.raises(BadBundle):
         scorer_of(make_bundle("embedding", network())).represent(crops(2))
+
+
+def test_a_network_that_fails_on_a_batch_is_told_with_its_size(make_bundle):
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Cast", ["image"], ["floats"], to=1),
+        helper.make_node("Reshape", ["floats", "shape"], ["embedding"]),  # of one crop alone
+    ]
+    shape = {"shape": np.array([1, CROP_PX * CROP_PX * 3])}
+    model = onnx_model(nodes, {"embedding": ["N", "D"]}, {"image": ["N", *FRAME]}, shape)
+    scorer = scorer_of(make_bundle("embedding", model.SerializeToString()))
+    with pytest.raises(BadBundle, match="on a batch of 3"):
+        scorer.represent(crops(3))
 
 
 def test_what_onnx_runtime_says_of_a_network_is_told(make_bundle):

@@ -11,6 +11,7 @@ from tiny.scores import invented
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.evaluation.evaluate import evaluate
+from facepairs.evaluation.factors import read_factors
 from facepairs.evaluation.page.page import render_page
 from facepairs.evaluation.scores import ScoredPairs, write_scores
 from facepairs.verification.provenance import Provenance
@@ -106,6 +107,21 @@ def test_numbers_of_photos_have_quantiles_of_the_worse_photo_and_shares_discarde
     assert shares == sorted(set(shares))
     missed = [row.errors.fnmr.value for row in factor.discarded]
     assert missed[0] > missed[-1] + 0.05  # the score of bad photos is low
+
+
+@pytest.mark.parametrize(("count", "kind"), [(4, str), (5, float)])
+def test_four_different_values_are_words_even_if_they_are_numbers(tmp_path, count, kind):
+    path = tmp_path / "f.csv"
+    path.write_text(
+        "photo,year\n" + "".join(f"a/{n}.jpg,{n},5\n" for n in range(count)).replace(",5", "")
+    )
+    (column,) = read_factors(path)
+    assert {type(value) for value in column.values.values()} == {kind}
+    words = "".join(f"a/{n}.jpg,w{n}\n" for n in range(20))
+    path.write_text(f"photo,camera\n{words}a/x.jpg,\n")
+    assert len(read_factors(path)[0].values) == 20
+    path.write_text("photo,age\n" + "".join(f'a/{n}.jpg,"{n},5"\n' for n in range(5)))
+    assert [*read_factors(path)[0].values.values()] == [0.5, 1.5, 2.5, 3.5, 4.5]
 
 
 def years_between(one: str, other: str) -> int:

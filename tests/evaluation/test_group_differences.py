@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from by_hand import slow_interval
 
+from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import read_groups
 from facepairs.errors import BadData
+from facepairs.evaluation.error_rates import is_small
 from facepairs.evaluation.evaluate import evaluate
-from facepairs.evaluation.group_errors import measure_groups
+from facepairs.evaluation.group_errors import BetweenGroups, measure_groups
 from facepairs.evaluation.page.page import render_page
 from facepairs.evaluation.scores import ScoredPairs, write_scores
 
@@ -152,6 +154,25 @@ def test_the_report_has_the_matrix_and_says_where_pairs_are_too_few(world, tmp_p
     assert all(f'id="table-{key}-1"' in html for key in ("groups", "between", "ratios"))
     json = found.result.to_json()["models"][0]["group_differences"]
     assert json["fmr"]["worst_to_best"]["larger"] == "b"
+
+
+def test_a_group_is_large_from_ten_people_20_genuine_and_100_impostor_pairs_on():
+    def rate(of):
+        return Rate(0.5, (0, 1), of=of)
+
+    def errors(people, genuine, impostor):
+        return Errors(fmr=rate(impostor), fnmr=rate(genuine), people=people)
+
+    assert not is_small(errors(10, 20, 100))
+    for few in ((9, 20, 100), (10, 19, 100), (10, 20, 99)):
+        assert is_small(errors(*few))
+    assert is_small(Errors(fmr=rate(100), fnmr=rate(20)))
+    between = [
+        BetweenGroups(groups=("a", "b"), fmr=rate(of), people=n)
+        for n, of in ((10, 100), (9, 100), (10, 99))
+    ]
+    assert [one.is_small for one in between] == [False, True, True]
+    assert BetweenGroups(groups=("a", "b"), fmr=None, people=10).is_small
 
 
 def test_groups_need_names_of_people(world, tmp_path):

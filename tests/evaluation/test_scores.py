@@ -135,6 +135,21 @@ def test_files_that_are_no_scores_files_are_refused(tmp_path, content, place):
     assert f"{path}: {place}" in str(caught.value)
 
 
+def test_strangers_are_alike_in_up_to_64_rounds(tmp_path):
+    head = "genuine,score,alike,alike_again\n1,2,1,\n"
+    pairs = read_scores(written(tmp_path, f"{head}0,1,1,{'10' * 32}\n0,0,,0\n0,0, ,01\n"))
+    assert pairs.alike.pairs.tolist() == [False, True, False, False]
+    assert pairs.alike.again.shape == (64, 4)
+    assert pairs.alike.again[:3].tolist() == [
+        [False, True, False, False],
+        [False, False, False, True],
+        [False, True, False, False],
+    ]
+    for cell in ("1" * 65, "12"):
+        with pytest.raises(BadData, match="line 3: alike_again"):
+            read_scores(written(tmp_path, f"{head}0,1,1,{cell}\n"))
+
+
 def test_without_pairs_there_is_not_enough(tmp_path):
     with pytest.raises(NotEnough):
         read_scores(written(tmp_path, "genuine,score\n"))

@@ -74,6 +74,13 @@ def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
     assert caught.value.problem == "unsupported"
 
 
+def test_a_pillow_without_avif_is_told(monkeypatch):
+    monkeypatch.setattr(formats.features, "check", lambda kind: kind != "avif")
+    with pytest.raises(ImageProblem) as caught:
+        open_photo(brands(b"avif"), "x.avif")
+    assert caught.value.problem == "unsupported"
+
+
 def test_heif_is_read_where_pillow_heif_is_installed():
     frame = smooth(250, 250)
     crop = load_crop(heic(Image.fromarray(frame), quality=98), LFW)

@@ -200,6 +200,12 @@ def test_several_scans_and_merely_truncated_files_are_no_hazard(data: bytes) -> 
     assert find_hazard(data) == ""
 
 
+def test_a_million_pixels_may_be_decoded_in_python() -> None:
+    data = b"P6 1000 1000 254 " + bytes(3_003_000)
+    assert open_photo(data).width_px == 1000
+    assert problem_of(data.replace(b"P6 1000", b"P6 1001")) == "too_large"
+
+
 def test_a_run_of_fill_bytes_takes_linear_time() -> None:
     # In and behind a scan they cost nothing; before it Pillow reads them one by one.
     filled = open_photo(SOUND[:-2] + b"\xff" * 1_000_000 + b"\0" * 9)

@@ -155,6 +155,22 @@ def test_problems_are_records_not_exceptions(tmp_path):
     assert list(unusable_photos(records, "landmarks")) == [0, 1, 2, 3]
 
 
+def test_a_face_counts_from_24_pixels_on_and_a_photo_by_its_digest():
+    faces = tuple(Face(TEMPLATE * side / 114, 0.9) for side in (23.99, 24.0, 60.0))
+    record = PhotoRecord(faces=faces, digest=b"\xff" * 7 + b"\xfe" + bytes(24))
+    assert (record.usable, record.face_count, record.content) == ([*faces[1:]], 3, -2)
+    assert (PhotoRecord().face_count, PhotoRecord().content, PhotoRecord().orientation) == (
+        None,
+        0,
+        1,
+    )
+    assert record.why_unusable(aligned=True) is None
+    kinds = [PhotoRecord(faces=few).why_unusable(aligned=True)[0] for few in ((), faces[:1])]
+    assert kinds == ["no_face", "small_face"]
+    assert PhotoRecord(faces=()).why_unusable(aligned=False) is None
+    assert PhotoRecord("zero_byte", "empty").why_unusable(aligned=False) == ("zero_byte", "empty")
+
+
 def test_a_face_too_small_gives_way_to_the_next_one():
     tiny, large, other = (Face(scale * TEMPLATE, 0.9) for scale in (0.1, 0.5, 0.7))
     records = [PhotoRecord(faces=faces) for faces in [(tiny, large, other), (tiny,)]]
