@@ -67,16 +67,12 @@ class Evaluation:
     Attributes:
         measurements: All on the same pairs; those of scores files keep their order.
         comparison: None for one verifier.
-        data: The folder of photos, if one was given.
-        selection: The pairs that were to be scored here, if any were.
         record: How it was made.
         warnings: Limits of the figures, one line each.
     """
 
     measurements: tuple[Measurement, ...]
     comparison: Comparison | None
-    data: Path | None
-    selection: PairSelection | None
     record: EvaluationRecord
     warnings: Sequence[str] = ()
 
@@ -235,7 +231,7 @@ def evaluate(
         for path, _ in named
     ]
     record = record_of(measurements, scores, folder, selection, groups, families, factors)
-    return Evaluation(measurements, comparison, folder, selection, record, lines)
+    return Evaluation(measurements, comparison, record, lines)
 
 
 def _check_people_of(pairs: ScoredPairs, *files: PeopleGroups | None) -> None:

@@ -88,7 +88,7 @@ def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):
     export(bundle.folder, tmp_path / "out", "onnx")
     toml = tmp_path / "out" / "embedder.toml"
     evaluation = evaluate(toml, faces)
-    assert (evaluation.summary.people, evaluation.selection.protocol) == (12, "heldout")
+    assert (evaluation.summary.people, evaluation.record.protocol) == (12, "heldout")
     assert evaluation.measurements[0].pairs.origin.identities == bundle.identities
     calibrated = calibrate(toml, faces, tmp_path / "mine")
     assert calibrated.people_left_out == 10

@@ -60,10 +60,11 @@ def write_page(evaluation: Evaluation, page: Path, pictures: bool = True) -> Non
 def render_page(evaluation: Evaluation, pictures: bool = True) -> str:
     """Return the page's HTML; the arguments are those of `write_page`."""
     found, tables = evaluation.measurements, {table.key: table for table in evaluation.tables()}
-    photos = evaluation.data if pictures else None
+    record = evaluation.record
+    photos = Path(record.data) if record.data and pictures else None
     place = Path(evaluation.summary.about.pairs).name  # a protocol, or a file
-    if evaluation.data and evaluation.selection and evaluation.selection.protocol == "heldout":
-        place = evaluation.data.resolve().name
+    if record.data and record.protocol == "heldout":
+        place = Path(record.data).resolve().name
     return render_template(
         TEMPLATES,
         "page.html",
@@ -73,7 +74,7 @@ def render_page(evaluation: Evaluation, pictures: bool = True) -> str:
         style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         several=len(found) > 1,
         headlines=_headlines(found[0]) if len(found) == 1 else [],
-        created=evaluation.record.created,
+        created=record.created,
         people=found[0].summary.people,
         tables=tables,
         figures=evaluation.figures(),
