@@ -3,10 +3,11 @@
 import csv
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from processes.command_line import facepairs
+from processes.command_line import facepairs, in_process
 
 from facepairs import Verifier
 from facepairs.cli.demo import DRAWN, EPOCHS, PIPELINES
@@ -54,6 +55,56 @@ def test_a_step_that_fails_ends_the_demo_and_says_why(tmp_path):
     assert commands_of(done) == ["bench"]
     assert done.stderr.count("facepairs: error: ") == 1
     assert not (tmp_path / "demo" / "run").exists()
+
+
+COMMANDS = """
+data synth --out {out}/faces --people 240 --photos 8 --seed 1
+bench {out}/faces --rows pil,article,files,tfrecord-raw,memory --seconds 1.0 --repeats 1 --no-training
+train {out}/faces --out {out}/run --config {out}/settings.toml
+evaluate {out}/run/bundle {out}/faces --out {out}/scores.csv --report {out}/report.html
+verify {out}/faces/b.jpg {out}/faces/x.jpg --bundle {out}/run/bundle
+verify {out}/faces/f.jpg {out}/faces/x.jpg --bundle {out}/run/bundle
+"""  # noqa: E501
+SCORES = "left,right,genuine,score\n" + "".join(
+    f"{name}.jpg,x.jpg,{label},{score}\n"
+    for name, label, score in zip("abcdefg", "1110000", (9, 5, -3, 90, 1, 2, -10), strict=True)
+)
+
+
+def play(out, monkeypatch, codes):
+    """Return how a demo ends whose commands do nothing but return exit codes, and the commands."""
+    commands = []
+
+    def run(command, **_):
+        commands.append(" ".join(command[3:]))
+        if command[3] == "evaluate":
+            (out / "scores.csv").write_text(SCORES)
+        return subprocess.CompletedProcess(command, codes.get(command[3], 0))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "run", run)
+        return in_process("demo", "--out", out), commands
+
+
+def test_the_demo_verifies_the_pairs_in_the_middle_and_goes_on_where_it_was(tmp_path, monkeypatch):
+    steps = COMMANDS.format(out=tmp_path).strip().splitlines()
+    done, commands = play(tmp_path, monkeypatch, {"verify": 1})
+    assert (done.returncode, commands) == (0, steps)
+    assert re.findall(r"^\$ facepairs (.*)", done.stdout, re.MULTILINE) == steps
+    assert done.stdout.count(":\n$ facepairs ") == len(steps)
+    for place in ("report.html", "run/tensorboard"):
+        assert str(tmp_path / place) in done.stdout.rpartition("$ facepairs")[2]
+    settings = 'model = "difference"\npairs_per_epoch = 1600\nepochs = 8\nseed = 1\n'
+    assert (tmp_path / "settings.toml").read_text() == settings
+    (tmp_path / "faces").mkdir()
+    done, commands = play(tmp_path, monkeypatch, {"train": 1})
+    assert (done.returncode, commands) == (2, steps[1:3])
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.toml").touch()
+    resume = f"train {tmp_path}/faces --out {tmp_path}/run --resume"
+    for code, ends in ((3, 0), (2, 2)):  # no verdict, and an error
+        done, commands = play(tmp_path, monkeypatch, {"verify": code})
+        assert (done.returncode, commands) == (ends, [resume, *steps[3 : 5 if ends else 6]])
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
 """`facepairs fetch`, and the fetched network in other commands."""
 
+import io
 import json
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -21,8 +24,17 @@ def remote(tmp_path, monkeypatch):
 
 
 def test_the_list_tells_licence_and_state(remote, tmp_path):
-    remote.files["d"] = network_table(tmp_path / "networks", f"{remote.url}/d")
-    in_process("fetch", "drawn", check=0)
+    onnx = remote.files["d"] = network_table(tmp_path / "networks", f"{remote.url}/d")
+    done = in_process("fetch", "drawn", check=0)
+    assert done.stdout.splitlines() == [
+        f"network     drawn, in {tmp_path / 'networks' / 'drawn'}",
+        "licence     MIT",
+        "trained on  not recorded",
+        "errors      unknown until they are measured on your people",
+        "next        facepairs calibrate drawn photos/ --out mine",
+    ]
+    assert done.stderr.startswith("drawn: licence: MIT; trained on ")
+    assert "licence" not in in_process("fetch", "drawn", check=0).stderr
     listed = json.loads(in_process("fetch", "--list", "--json", check=0).stdout)["networks"]
     assert {row["name"]: row["folder"] for row in listed} == {
         **dict.fromkeys(("sface", "auraface", "w600k-mbf", "w600k-r50")),
@@ -32,18 +44,38 @@ def test_the_list_tells_licence_and_state(remote, tmp_path):
     assert sface["bytes"] == 38_696_353
     assert sface["embedder"]["licence"] == "Apache-2.0"
     shown = in_process("fetch", check=0).stdout
-    assert all(row["name"] in shown for row in listed)
+    header, *lines = shown.splitlines()
+    assert header.split() == ["name", "download", "licence", "trained", "on"]
+    assert [line.split()[:4] for line in lines] == [
+        [row["name"], f"{row['bytes'] / 1e6:.1f}", "MB", "fetched"]
+        if row["name"] == "drawn"
+        else [row["name"], f"{row['bytes'] / 1e6:.1f}", "MB", row["embedder"]["licence"].split()[0]]
+        for row in listed
+    ]
+    assert len(onnx) == listed[-1]["bytes"]
 
 
-def test_a_licence_that_is_not_free_must_be_accepted(remote, tmp_path):
+class Terminal(io.StringIO):
+    """A terminal in which somebody answers."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_licence_that_is_not_free_must_be_accepted(remote, tmp_path, monkeypatch):
     remote.files["d"] = network_table(tmp_path / "networks", f"{remote.url}/d", is_free=False)
     done = in_process("fetch", "drawn", check=REFUSED)
     assert "--accept-licence" in done.stderr
     assert "MIT" in done.stderr
     assert not remote.asked
-    in_process("fetch", "drawn", "--accept-licence", check=0)
+    for answer, code in (("n\n", REFUSED), ("y\n", 0)):
+        monkeypatch.setattr(sys, "stdin", Terminal(answer))
+        assert in_process("fetch", "drawn").returncode == code
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     in_process("fetch", "drawn", check=0)  # it is there: nobody is asked again
-    assert remote.asked == ["d"]
+    shutil.rmtree(tmp_path / "networks" / "drawn")
+    in_process("fetch", "drawn", "--accept-licence", check=0)
+    assert remote.asked == ["d", "d"]
 
 
 def test_failures_are_one_line(remote, tmp_path):

@@ -9,6 +9,7 @@ from PIL import Image
 from processes.command_line import in_process
 from tiny.bundles import tiny_bundle
 
+from facepairs.cli.shared.output import percent
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.support.results import SCHEMA
 
@@ -107,7 +108,12 @@ def test_every_face_of_a_photo_is_identified(drawn, tmp_path):
     done = gallery(*words, threshold, check=0)
     stranger, ann = (line.split() for line in done.stdout.splitlines()[-2:])
     assert (stranger[0], stranger[-1], ann[0], ann[-1]) == ("1", "unknown", "2", "Ann")
+    assert "photo       2 faces" in done.stdout.splitlines()
     values = json.loads(gallery(*words, threshold, "--json", check=0).stdout)
+    assert ("\nbackground " in done.stdout) == (values["faces"][0]["fpir"] is not None)
+    left, top, side = values["faces"][0]["face"]["box"]
+    assert stranger[1:4] == [f"{left},{top}", f"{side}x{side}", f"{scores[0]:.4f}"]
+    assert "\nbackground " in gallery(*words[:3], "--max-fpir", 0.5).stdout
     assert [one["name"] for one in values["faces"]] == [None, "Ann"]
     assert [one["face"]["number"] for one in values["faces"]] == [1, 2]
     assert {one["photos"] for one in values["faces"]} == {3}
@@ -136,6 +142,17 @@ def test_visitors_are_forgotten(drawn, place):
     gallery(*guest, "--any-quality", "--forget-after", 3, check=0)
     people = json.loads(gallery("list", place, "--json", check=0).stdout)["people"]
     assert [one["name"] for one in people if one["expires"]] == ["Guest"]
+    header, *rows = [line.split() for line in gallery("list", place).stdout.splitlines()]
+    assert header == ["name", "photos", "added", "forgotten"]
+    assert rows == [
+        [
+            one["name"],
+            str(one["photos"]),
+            one["added"][:10],
+            (one["expires"] or "never").replace("Z", "+00:00"),
+        ]
+        for one in people
+    ]
     gallery(*guest, "--forget-after", -1, check=2)
 
 
@@ -216,10 +233,28 @@ def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
     errors = found["errors"]
     assert errors["genuine_pairs"] == 3 * (PEOPLE - 1)
     assert errors["fmr"] == 0.1
-    shown = gallery(*words, check=1).stdout
-    assert "old " in shown
-    low, high = errors["difference"]["interval"]
-    assert ("which may be chance" in shown) == (low <= 0 <= high)
+    done = gallery(*words, check=1)
+    assert f"no photo: {names(drawn)[1]}: 3 photos\n" in done.stderr
+    (low, high), gap = errors["difference"]["interval"], errors["difference"]["difference"]
+    old, new = (
+        f"{name} {percent(rate)} ({percent(a)} to {percent(b)})"
+        for name, rate, (a, b) in zip(
+            ("old", "new"), errors["fnmr"], errors["intervals"], strict=True
+        )
+    )
+    assert done.stdout.splitlines() == [
+        "enrolled        0 photos",
+        f"already there   {3 * (PEOPLE - 1)}",
+        "no photo found  3",
+        "not enrolled    0",
+        f"people lost     {names(drawn)[1]}",
+        f"gallery         {PEOPLE - 1} people, {3 * (PEOPLE - 1)} photos",
+        f"errors          of {3 * (PEOPLE - 1)} genuine pairs of {PEOPLE - 1} people, missed where "
+        "10 % of strangers pass:",
+        f"                {old}, {new}",
+        f"difference      {-100 * gap:+.3g} % ({-100 * high:+.3g} to {-100 * low:+.3g})"
+        + (", which may be chance" if low <= 0 <= high else ""),
+    ]
     assert (
         "migrate" in gallery("identify", tmp_path / "new", next(copy.glob("*/*")), check=2).stderr
     )

@@ -11,6 +11,7 @@ from processes.command_line import in_process
 from processes.ctrl_c import press_after
 from tiny.bundles import error_table, tiny_bundle
 
+import facepairs
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
@@ -20,6 +21,7 @@ from facepairs.cli.shared.output import (
     show_warnings,
     warn_of_known,
 )
+from facepairs.evaluation.protocols import MOST_IMPOSTORS
 from facepairs.support.results import SCHEMA
 from facepairs.verification.verifier import Verifier
 
@@ -30,6 +32,48 @@ def test_drawing_people(tmp_path: Path) -> None:
     assert done.stdout == f"written  6 photos of 2 people in {tmp_path / 'a'}\n"
     told = json.loads(in_process(*words, tmp_path / "b", "--json", check=0).stdout)
     assert told == {"schema": SCHEMA, "out": str(tmp_path / "b"), "people": 2, "photos": 6}
+
+
+def test_the_plan_of_a_study() -> None:
+    assert in_process("plan", "--fmr", 0.0001, "--fnmr", 0.05, check=0).stdout.splitlines() == [
+        "FMR at most 0.01 %  273 people, 1,092 photos, 37,128 pairs of strangers, if no stranger "
+        "is accepted",
+        "                    1,243 people, 4,972 photos, 771,903 pairs of strangers, if the true "
+        "rate is 0.005 %: 80 % of such studies show it",
+        f"                    evaluate draws {MOST_IMPOSTORS:,} pairs of strangers: list more with "
+        "--pairs",
+        "FNMR at most 5 %    72 people, 288 photos, 432 genuine pairs, if no genuine pair is "
+        "missed",
+        "                    264 people, 1,056 photos, 1,584 genuine pairs, if the true rate is "
+        "2.5 %: 80 % of such studies show it",
+    ]
+    (fmr,) = json.loads(in_process("plan", "--fmr", 0.01, "--photos", 2, "--json").stdout)["rates"]
+    assert fmr["with_errors"]["pairs"] < MOST_IMPOSTORS
+    assert "evaluate" not in in_process("plan", "--fmr", 0.01, "--photos", 2, check=0).stdout
+
+
+def test_the_version() -> None:
+    assert in_process("--version", check=0).stdout == f"facepairs {facepairs.__version__}\n"
+
+
+def test_what_a_verifier_is(cosine_bundle: Path) -> None:
+    first, *lines = in_process("info", cosine_bundle, check=0).stdout.splitlines()
+    assert first.startswith("model              tiny (embedding network), made 20")
+    assert lines == [
+        "photos             framed like LFW's; each is used whole, without looking for a face "
+        "(lfw-frame)",
+        "trained on         0 people, 0 images, protocol none, seed 1",
+        "licence            not recorded",
+        "calibration error  1 % (ECE, on pairs it was not fitted to)",
+        "decides at         score -0.1000: balanced",
+        "                   46 in 100 strangers would pass, 64 in 100 of those who look alike; "
+        "1 in 22 genuine pairs would be missed (drawn pairs)",
+        "or at              score 0.7500: FMR 1 %",
+        "                   1 in 1,000 strangers (at most 1 in 290) would pass, 1 in 100 of those "
+        "who look alike; 30 in 100 genuine pairs would be missed (drawn pairs)",
+        "files              all SHA-256 checksums match",
+        "runs on            network on cpu",
+    ]
 
 
 def test_forgetting_photos(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Progress is a bar in a terminal, a line now and then in a log file, and nothing with --json."""
 
+import contextlib
 import io
 import sys
 
 import pytest
 
 from facepairs.cli.shared import progress
-from facepairs.cli.shared.output import ERASE_LINE
+from facepairs.cli.shared.output import ERASE_LINE, log, print_error
 from facepairs.cli.shared.progress import showing_on_stderr
 from facepairs.support import console
 
@@ -50,8 +51,32 @@ def test_in_a_terminal_it_is_a_bar_that_goes_at_the_end(monkeypatch):
     text = shown(monkeypatch, True, 10)
     assert "counting " in text
     assert "3/10" in text
+    assert "2/10" not in text  # it takes two seconds until it is shown
     assert "\n" not in text
     assert text.rstrip("\r").endswith((ERASE_LINE, SHOW_CURSOR))
+
+
+@pytest.mark.parametrize(
+    ("terminal", "text"),
+    [(True, f"{ERASE_LINE}starting …{ERASE_LINE}"), (False, "")],
+)
+def test_in_a_terminal_what_is_waited_for_is_named_until_it_is_there(monkeypatch, terminal, text):
+    monkeypatch.setattr(sys, "stderr", Stream(terminal))
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        showing_on_stderr(),
+        console.waiting("starting"),
+    ):
+        raise KeyboardInterrupt
+    assert sys.stderr.getvalue() == text
+
+
+def test_a_message_takes_the_place_of_the_bar(monkeypatch):
+    for terminal, begin in ((True, ERASE_LINE), (False, "")):
+        monkeypatch.setattr(sys, "stderr", Stream(terminal))
+        log("one\ntwo")
+        print_error("data", "three\n four", False)
+        assert sys.stderr.getvalue() == (f"{begin}one\\ntwo\n{begin}facepairs: error: three four\n")
 
 
 def test_in_a_log_file_it_is_a_line_every_30_seconds(monkeypatch):

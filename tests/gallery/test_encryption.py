@@ -1,7 +1,10 @@
 """Encrypted galleries: without the passphrase, nothing can be read or moved."""
 
+import getpass
+import io
 import json
 import sqlite3
+import sys
 
 import numpy as np
 import pytest
@@ -55,6 +58,30 @@ def test_nothing_can_be_read_in_the_files(store):
     for secret in (*PEOPLE, PASSPHRASE):
         assert secret.encode() not in content
     assert b"landmarks-5" in content  # the model is no secret
+
+
+def test_the_passphrase_is_asked_for_in_a_terminal_and_twice_for_a_new_gallery(
+    tmp_path, monkeypatch
+):
+    bundle = tiny_bundle(tmp_path / "b", **AMONG_LOOKALIKES).folder
+    image = tmp_path / "1.png"
+    Image.fromarray(smooth(64, 64, 1)).save(image)
+    asked = []
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(getpass, "getpass", lambda text: asked.append(text) or PASSPHRASE)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    words = ("gallery", "add", tmp_path / "g", "--name", "Ann", image, "--bundle", bundle)
+    in_process(*words, "--any-quality", "--encrypt", check=2)
+    assert asked == []
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    in_process(*words, "--any-quality", "--encrypt", check=0)
+    assert len(asked) == 2
+    in_process("gallery", "list", tmp_path / "g", check=0)
+    assert len(asked) == 3
+    monkeypatch.setenv(VARIABLE, PASSPHRASE)
+    in_process("gallery", "list", tmp_path / "g", check=0)
+    in_process(*words[:2], tmp_path / "h", *words[3:], "--any-quality", "--encrypt", check=0)
+    assert len(asked) == 3
 
 
 def test_only_the_passphrase_opens_it(store, monkeypatch):
