@@ -307,6 +307,12 @@ def test_cpu_time_of_child_processes_counts(spec: Spec) -> None:
     assert result.cpu_s_per_1k_pairs > 15
 
 
+def test_what_is_measured_by_default() -> None:
+    assert Settings("x", {}) == Settings("x", {}, (), 2, 5.0, 64, 112, "landmarks", None)
+    assert (WARM_UP_BATCHES, MIN_BATCHES, stores.STEPS) == (5, 8, 30)
+    assert not Results(Settings("x", {}), 1, 1, 1, 0.0, [], []).interrupted
+
+
 def test_select_rows() -> None:
     assert select_rows(None) == ROWS
     assert tuple(ROWS) == get_args(BenchRow)
@@ -324,6 +330,7 @@ def test_a_worker_reports_what_failed_is_missing_or_takes_too_long(spec: Spec) -
     for broken, named in (
         (replace(spec, folder=spec.folder + "/none"), "No such file"),
         (with_row(spec, "facepairs.bench.job:zz"), "AttributeError"),
+        (with_row(spec, "sys:exit"), "exit code 1: <facepairs.bench.job.Job object"),
     ):
         result = run_worker(broken)
         assert result == Measurement(failed=result.failed)
@@ -369,6 +376,7 @@ def results() -> Results:
 def test_tables_line_by_line() -> None:
     written = to_json(results(), "facepairs bench x")
     json.dumps(written, allow_nan=False)
+    assert written["schema"] == 1
     settings = written["settings"]
     assert (settings["command"], settings["frame_px"]) == ("facepairs bench x", 250)
     assert [settings[name] for name in ("images", "people", "pairs")] == [40, 10, 8192]
@@ -423,6 +431,11 @@ def test_bars_are_as_long_as_the_speed_and_one_that_is_far_longer_is_cut() -> No
     plain = "".join(bars(report, blocks=False))
     assert plain.isascii()
     assert plain.count("#") == 4 + 33 + 9 + 36
+    for speed, cut in ((200.0, 0), (201.0, 1), (0.01, 0)):  # only what is over twice as fast
+        two = [{**report["rows"][0], "pairs_per_s": one} for one in (100.0, speed)]
+        drawn = bars({**report, "rows": two})
+        assert sum(" >>" in line for line in drawn) == cut
+    assert drawn[2].split()[1] == "▏"  # at least an eighth
     empty = {**report, "rows": [row for row in report["rows"] if not row["pairs_per_s"]]}
     assert len(bars(empty)) == 1
 

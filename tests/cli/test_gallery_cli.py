@@ -81,6 +81,8 @@ def test_identify_prints_json_and_exit_codes(drawn, place):
     assert found["name"] == found["candidates"][0]["name"]
     assert len(found["candidates"]) == 5
     assert found["face"]["box"]
+    (default,) = json.loads(gallery("identify", place, photo, "--json").stdout)["faces"]
+    assert default["max_fpir"] == 0.01
     (unknown,) = json.loads(gallery(*words, 1, check=1).stdout)["faces"]
     assert (unknown["known"], unknown["name"]) == (False, None)
     done = gallery("identify", place, photo, "--max-fpir", 0.5, "--json")

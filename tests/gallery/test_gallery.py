@@ -145,6 +145,15 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
     found = gallery.identify(picture(1), max_fpir=0.15)
     assert (found.point.threshold, found.max_fpir) == (0.5, 0.15)
     assert found.fpir.value == pytest.approx(15 * 0.01)
+    low, high = found.point.errors.fmr.interval
+    assert found.fpir.interval == pytest.approx((15 * low, 15 * high))
+    certain = gallery.identify(picture(1), threshold=0)
+    assert (certain.fpir.value, certain.fpir.interval[1], certain.impostor_pairs) == (1, 1, 10_000)
+    assert (certain.people, certain.photos, certain.max_fpir) == (5, 15, None)
+    best = certain.candidates[0].score
+    assert gallery.identify(picture(1), threshold=best).known
+    assert not gallery.identify(picture(1), threshold=best + 1e-6).known
+    assert len(gallery.identify(picture(1), threshold=best, top=2).candidates) == 2
     assert "at most 15 in 100 strangers" in found.describe_errors()
     assert "10,000 pairs: drawn pairs" in found.describe_errors()
 
@@ -261,9 +270,20 @@ def test_names_are_composed_unicode(gallery, tmp_path):
 
 
 def test_days_to_forget_after_are_checked(gallery):
-    for days in (0, -1, float("nan"), float("inf")):
+    for days in (0, -1, float("nan"), float("inf"), 1e6):
         with pytest.raises(BadConfig):
             gallery.add("Ann", [], forget_after=days)
+    gallery.add("Ann", [], forget_after=999_999)
+
+
+def test_a_gallery_that_was_closed_answers_no_more(gallery, verifier, photos):
+    gallery.close()
+    with pytest.raises(BadGallery):
+        gallery.people()
+    with Gallery(gallery.place, verifier) as reader:
+        for change in (lambda: reader.remove("P1"), lambda: reader.rename("P1", "P2")):
+            with pytest.raises(BadGallery):
+                change()
 
 
 def test_check_says_if_others_may_read_it(gallery):

@@ -1,0 +1,45 @@
+"""Fields that clients may leave out, and what others may be."""
+
+from facepairs.server.routes import openapi
+
+KEYS = ("default", "minimum", "maximum", "minItems", "maxItems")
+
+
+def limits(schema):
+    found = {}
+    for name, field in schema["properties"].items():
+        ways = [field, *field.get("anyOf", ())]
+        values = {key: way[key] for way in ways for key in KEYS if key in way}
+        if values:
+            found[name] = values
+    return found
+
+
+def test_defaults_and_limits_of_requests():
+    schemas = openapi()["components"]["schemas"]
+    assert {
+        name: fields
+        for name, schema in schemas.items()
+        if name.endswith("Request") and (fields := limits(schema))
+    } == {
+        "VerifyRequest": {
+            **dict.fromkeys(("left_face", "right_face"), {"default": None, "minimum": 1}),
+            **dict.fromkeys(("threshold", "max_fmr"), {"default": None}),
+            "prior": {"default": 0.5},
+            "describe": {"default": False},
+        },
+        "DetectRequest": {"crops": {"default": False}},
+        "EmbedRequest": {"image": {"minItems": 1, "maxItems": 16}},
+        "EnrolRequest": {
+            "photo": {"minItems": 1, "maxItems": 16},
+            "face": {"default": 1, "minimum": 1},
+            "forget_after": {"default": None},
+            "any_quality": {"default": False},
+        },
+        "IdentifyRequest": {
+            "face": {"default": 1, "minimum": 1},
+            **dict.fromkeys(("threshold", "max_fpir"), {"default": None}),
+            "top": {"default": 5, "minimum": 1, "maximum": 1000},
+            "describe": {"default": False},
+        },
+    }
