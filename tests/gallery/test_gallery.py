@@ -150,9 +150,9 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
     certain = gallery.identify(picture(1), threshold=0)
     assert (certain.fpir.value, certain.fpir.interval[1], certain.impostor_pairs) == (1, 1, 10_000)
     assert (certain.people, certain.photos, certain.max_fpir) == (5, 15, None)
-    best = certain.candidates[0].score
-    assert gallery.identify(picture(1), threshold=best).known
-    assert not gallery.identify(picture(1), threshold=best + 1e-6).known
+    best = gallery.identify(picture(1, 9), threshold=0).candidates[0].score
+    assert gallery.identify(picture(1, 9), threshold=best).known
+    assert not gallery.identify(picture(1, 9), threshold=best + 1e-6).known
     assert len(gallery.identify(picture(1), threshold=best, top=2).candidates) == 2
     assert "at most 15 in 100 strangers" in found.describe_errors()
     assert "10,000 pairs: drawn pairs" in found.describe_errors()

@@ -7,7 +7,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from facepairs.errors import BadConfig, BadGallery, BadImage, NoFace
+from facepairs.errors import BadConfig, BadGallery, ImageProblem, NoFace
 from facepairs.server.answers import RequestProblem, error_answer
 
 
@@ -21,10 +21,10 @@ from facepairs.server.answers import RequestProblem, error_answer
         (RequestProblem(429, "rate", "x"), 429, "rate", ("retry-after", "1")),
         (RequestProblem(503, "overloaded", "x"), 503, "overloaded", ("retry-after", "1")),
         (BadGallery("secret.gallery: x"), 503, BadGallery.kind, ("retry-after", "1")),
-        (BadImage("x", "too_large"), 413, "image", None),
-        (BadImage("x", "not_image"), 415, "image", None),
-        (BadImage("x", "unsupported"), 415, "image", None),
-        (BadImage("x", "unreadable"), 422, "image", None),
+        (ImageProblem("x", "too_large"), 413, "image", None),
+        (ImageProblem("x", "not_image"), 415, "image", None),
+        (ImageProblem("x", "unsupported"), 415, "image", None),
+        (ImageProblem("x", "unreadable"), 422, "image", None),
         (NoFace("x"), 422, NoFace.kind, None),
         (BadConfig("x"), 422, "config", None),
         (RuntimeError("secret"), 500, "bug", None),

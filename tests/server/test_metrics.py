@@ -9,6 +9,8 @@ from facepairs.server.metrics import Metrics
 from facepairs.server.service import Service
 from facepairs.verification.verifier import Verifier
 
+TIMES = ["0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0", "+Inf"]
+
 
 def test_limits_of_times_and_of_faces_and_how_many_requests_wait():
     metrics = Metrics(lambda: 3, [0.25, 0.75])
@@ -19,19 +21,7 @@ def test_limits_of_times_and_of_faces_and_how_many_requests_wait():
         for name in ("request_seconds", "face_px", "score")
     }
     assert found == {
-        "request_seconds": [
-            "0.01",
-            "0.025",
-            "0.05",
-            "0.1",
-            "0.25",
-            "0.5",
-            "1.0",
-            "2.5",
-            "5.0",
-            "10.0",
-            "+Inf",
-        ],
+        "request_seconds": TIMES,
         "face_px": ["24.0", "36.0", "60.0", "100.0", "200.0", "400.0", "+Inf"],
         "score": ["0.25", "0.75", "+Inf"],
     }

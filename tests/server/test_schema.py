@@ -23,8 +23,10 @@ def test_defaults_and_limits_of_requests():
         if name.endswith("Request") and (fields := limits(schema))
     } == {
         "VerifyRequest": {
-            **dict.fromkeys(("left_face", "right_face"), {"default": None, "minimum": 1}),
-            **dict.fromkeys(("threshold", "max_fmr"), {"default": None}),
+            "left_face": {"default": None, "minimum": 1},
+            "right_face": {"default": None, "minimum": 1},
+            "threshold": {"default": None},
+            "max_fmr": {"default": None},
             "prior": {"default": 0.5},
             "describe": {"default": False},
         },
@@ -38,7 +40,8 @@ def test_defaults_and_limits_of_requests():
         },
         "IdentifyRequest": {
             "face": {"default": 1, "minimum": 1},
-            **dict.fromkeys(("threshold", "max_fpir"), {"default": None}),
+            "threshold": {"default": None},
+            "max_fpir": {"default": None},
             "top": {"default": 5, "minimum": 1, "maximum": 1000},
             "describe": {"default": False},
         },
