@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.grouping.cut_out import PICTURE_SIDE, cut_out
+from facepairs.grouping.cut_out import PICTURE_SIDE, cut_out, face_picture
 
 WIDTH, HEIGHT, SIDE = 120, 100, 40
 MARGIN = round(SIDE * (PICTURE_SIDE - 1) / 2)  # where no face is found
@@ -46,6 +46,14 @@ def test_the_face_is_in_the_middle_and_what_lies_beyond_is_grey(photo, left, top
     clear = inside & ~near
     for channel, of in ((0, x), (1, y)):  # a pixel beside it would differ by two levels
         assert abs((pixels[..., channel] - 2 * of)[clear].mean()) < 1
+
+
+def test_a_small_picture_shows_the_same_square(photo):
+    pixels = np.asarray(face_picture(photo, (40, 30, SIDE), 24), int)
+    assert pixels.shape == (24, 24, 3)
+    assert abs(pixels[11:13, 11:13].mean((0, 1)) - (2 * 59.5, 2 * 49.5, 90)).max() < 2
+    step = (SIDE + 2 * MARGIN) / 24  # pixels of the photo
+    assert np.diff(pixels[12, 4:20, 0]).mean() == pytest.approx(2 * step, rel=0.1)
 
 
 @pytest.mark.parametrize(("left", "top"), [(WIDTH, 0), (0, HEIGHT)])

@@ -18,10 +18,79 @@ from tiny.people_folders import (
     sort,
 )
 
-from facepairs.errors import BadData
-from facepairs.grouping.folder import PeopleFolder, check_people_folder, read_people_folder
+from facepairs.errors import BadConfig, BadData
+from facepairs.grouping.folder import (
+    FaceRow,
+    PeopleFolder,
+    check_people_folder,
+    folder_name,
+    is_hidden,
+    person_at,
+    read_list,
+    read_people_folder,
+)
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.write import write_people_folder
+
+
+@pytest.mark.parametrize(
+    ("box", "overlap"),
+    [((10, 20, 40), 1), ((20, 20, 40), 0.75), ((10, 30, 40), 0.75), ((10, 20, 20), 0.5),
+     ((0, 10, 60), 2 / 3), ((60, 20, 40), -0.25)],
+)  # fmt: skip
+def test_boxes_overlap_by_their_shorter_common_side(box, overlap):
+    assert FaceRow(box="10 20 40").overlap(box) == pytest.approx(overlap)
+    assert FaceRow().overlap(box) == 0
+
+
+def test_a_row_keeps_what_is_known_where_its_file_is_now():
+    row = FaceRow("a.jpg", "1", "0 0 9", "Ann", "0.5", "small", "Ann/a.jpg", "2")
+    assert (row.is_cut, FaceRow(sha256="1", file_sha256="1").is_cut, FaceRow().is_cut) == (
+        True, False, False
+    )  # fmt: skip
+    assert row.at("Bo/a.jpg") == row._replace(person="Bo", certainty="", file="Bo/a.jpg")
+    apart = row.at("")
+    assert (apart.person, apart.note, apart.file) == ("", "nobody", "")
+    assert apart.at("Bo/a.jpg").note == ""
+    assert row._replace(note="no face").at("").note == "no face"
+
+
+@pytest.mark.parametrize(
+    ("path", "person", "hidden"),
+    [("Ann/1.jpg", "Ann", False), ("Ann/deep/1.jpg", "Ann", False), ("1.jpg", "", False),
+     ("_apart/one_photo/1.jpg", "", False), ("Ann/.1.jpg", "Ann", True), (".x/1.jpg", ".x", True)],
+)  # fmt: skip
+def test_the_first_folder_is_the_person(path, person, hidden):
+    assert (person_at(path), is_hidden(path)) == (person, hidden)
+
+
+@pytest.mark.parametrize("name", ["_apart", ".x", "Thumbs.db", "a/b", "a\\b", "C:x", " "])
+def test_names_that_no_folder_can_have_are_refused(name):
+    assert folder_name(" Ann ") == "Ann"
+    with pytest.raises(BadConfig):
+        folder_name(name)
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_ours"),
+    [
+        ("-1 2 30,Ann,-0.25", True),
+        (",Ann,1e-05", True),
+        (",Ann,", True),
+        ("1 2,Ann,", False),
+        ("1 2 3 4,Ann,", False),
+        (",Ann,half", False),
+        (",Ann,.5", False),
+    ],
+)
+def test_a_list_with_values_of_another_program_is_refused(tmp_path, cells, is_ours):
+    row = f"a.jpg,1,{cells},,,"
+    (tmp_path / "faces.csv").write_text(f"{','.join(FaceRow._fields)}\n{row}\n")
+    if is_ours:
+        assert read_list(tmp_path) == [FaceRow(*row.split(","))]
+    else:
+        with pytest.raises(BadData, match="line 2: "):
+            read_list(tmp_path)
 
 
 def test_a_collection_becomes_a_folder(start):

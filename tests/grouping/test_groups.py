@@ -8,6 +8,7 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
+from facepairs.grouping import linkage, review
 from facepairs.grouping.expected import ExpectedErrors, expect_errors
 from facepairs.grouping.groups import KnownFaces, group_faces
 from facepairs.grouping.review import certainties
@@ -65,6 +66,38 @@ def test_what_is_expected_is_told_in_words(wrong, mixed, told):
     )  # fmt: skip
     assert expected.describe() == f"{told}; precision 0.9877 (forty people)"
     assert msgspec.structs.replace(expected, is_valid=False).describe().startswith("not known; ")
+
+
+@pytest.mark.parametrize("rows", [1024, 3])
+def test_groups_are_golden_and_do_not_depend_on_the_blocks_that_are_compared(rows, monkeypatch):
+    """Of faces in twos on a photo, unclear, settled, in a gallery, and near to a cohort."""
+    monkeypatch.setattr(linkage, "ROWS", rows)
+    monkeypatch.setattr(review, "ROWS", rows)
+    random = np.random.default_rng(3)
+    photos = [f"{number // 2 if number < 20 else number}.jpg" for number in range(48)]
+    heap = heap_of(random.integers(0, 9, 48).tolist(), photos, noise=0.6)
+    doubts = (one._replace(doubt="" if k % 7 else "small") for k, one in enumerate(heap.faces))
+    heap = replace(heap, faces=tuple(doubts))
+    cohort = linkage.unit_rows(random.normal(size=(12, 64)).astype(np.float32)) * np.float32(4)
+    known = KnownFaces(heap.embeddings[[1, 5, 30]], ("Ann", "Bo", "Bo"))
+    settled = {2: "person_0003", 3: "Cy", 40: "", 9: "person_0003"}
+    taken = frozenset({"person_0007"})
+    groups = group_faces(heap, ERRORS, 0.9, settled, taken, cohort, known, earlier_rate=2e-4)
+    assert groups.people == {
+        "Ann": [1, 42, 41, 18],
+        "Cy": [39, 33, 34, 47, 45, 3],
+        "person_0003": [2, 9],
+        "person_0008": [7, 27, 36, 12, 35, 26],
+        "person_0009": [23, 20, 13],
+        "person_0010": [30, 17, 29],
+        "person_0011": [43, 31, 44],
+        "person_0012": [37, 16],
+    }
+    assert groups.certainty[[1, 2, 3, 7]] == pytest.approx([0.616, -0.26, 0.586, 0.695], abs=6e-4)
+    assert (groups.uncertain, len(groups.single), groups.nobody) == ([0, 14, 21, 28], 14, {40})
+    expected = msgspec.structs.astuple(groups.expected)
+    assert expected == (pytest.approx(1 - 1.18 / 49), 49, *[pytest.approx(1.18)] * 2,
+                        0.2, 1e-3, "drawn pairs", True)  # fmt: skip
 
 
 def test_more_strangers_need_a_stricter_cut():

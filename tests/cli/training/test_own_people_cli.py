@@ -33,9 +33,5 @@ def test_calibrate_writes_a_bundle_that_verifies(run, many_faces, tmp_path):
     assert keys == ["bundle", "measured on", "verify decides", "errors", "probability",
                     "calibration error", "before", "next"]  # fmt: skip
     assert "36 genuine and " in shown
-    again = ("calibrate", out, mine, "--out", tmp_path / "again")
-    assert json.loads(in_process(*again, "--json").stdout)["kept_former"]
-    shown = in_process(*again, check=0).stdout
-    assert ("\nkept as it was " in shown, "\nbefore" in shown) == (True, False)
     done = in_process("evaluate", out, mine, check=2)
     assert "0 of 12 people" in done.stderr
