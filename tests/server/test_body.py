@@ -92,6 +92,28 @@ def test_a_body_may_have_three_times_the_bytes_of_a_photo():
     assert refusal(DetectRequest, content=content + blanks + b" ")[:2] == (413, "too_large")
 
 
+@pytest.mark.parametrize(
+    ("files", "fields", "bytes_of_a_field", "status"),
+    [
+        (16, 0, 0, 200),
+        (17, 0, 0, 422),  # more than the network takes at once
+        (32, 0, 0, 422),
+        (33, 0, 0, 400),  # more than a form may have
+        (1, 32, 0, 422),
+        (1, 33, 0, 400),
+        (1, 1, 4096, 422),
+        (1, 1, 4097, 400),
+    ],
+)
+def test_a_form_has_limits(files, fields, bytes_of_a_field, status):
+    sent = {f"field{number}": "x" * bytes_of_a_field for number in range(fields)}
+    images = [file("image", b"1")] * files
+    if status == 200:
+        assert read(EmbedRequest, images, **sent)[0].image == [b"1"] * files
+    else:
+        assert refusal(EmbedRequest, images, **sent)[0] == status
+
+
 @pytest.mark.parametrize("media", ["application/json", "multipart/form-data; boundary=b"])
 def test_a_slow_body_is_called_slow(monkeypatch, media):
     monkeypatch.setattr(body, "READ_S", 0.05)

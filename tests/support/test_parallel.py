@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 
@@ -44,13 +45,17 @@ def test_what_has_not_begun_is_dropped_and_the_threads_end():
 
     def work(number):
         begun.append(number)
-        go_on.wait(0.2 * number)
+        assert number == 0 or go_on.wait(30)
 
     results = thread_map(work, range(9), 2)
     next(results)
-    go_on.set()
+    while len(begun) < 3:
+        time.sleep(0.001)
+    later = threading.Timer(0.05, go_on.set)
+    later.start()
     results.close()
-    assert len(begun) <= 5  # of 2 threads, each has two items ahead
+    later.join()
+    assert sorted(begun) == [0, 1, 2]  # two threads; two more items were waiting
     assert threading.active_count() == before
 
 
