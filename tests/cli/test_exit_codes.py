@@ -1,5 +1,6 @@
 """Whatever is closed, full or gone: a failure never ends with the exit code of a verdict."""
 
+import io
 import json
 import os
 import subprocess
@@ -9,8 +10,8 @@ from pathlib import Path
 import pytest
 from processes.command_line import command, facepairs
 
-from facepairs.cli.shared.output import report
-from facepairs.errors import BadData, LostWorker, TooSmallFace
+from facepairs.cli.shared.output import can_print, report
+from facepairs.errors import BadConfig, BadData, LostWorker, TooSmallFace
 
 FULL = Path("/dev/full")
 
@@ -63,6 +64,25 @@ def test_each_kind_of_failure_has_the_code_that_the_reference_promises(error, co
     told = json.loads(capsys.readouterr().out)["error"]
     assert told["kind"]
     assert told["message"]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ({}, "x"),  # an argument that this command lacks
+        ({"max_fmr": "--max-fmr"}, "x (--max-fmr)"),
+        ({"config": "--config"}, "x (max_fmr)"),  # a setting of its file
+    ],
+)
+def test_an_error_names_what_the_user_has_typed(names, told, capsys):
+    assert report(BadConfig("x", "max_fmr"), names) == 2
+    assert capsys.readouterr().err == f"facepairs: error: {told}\n"
+
+
+@pytest.mark.parametrize(("encoding", "can"), [("ascii", False), ("utf-8", True)])
+def test_what_standard_output_can_show(encoding, can, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
+    assert (can_print("▏"), can_print("#")) == (can, True)
 
 
 @pytest.mark.parametrize("both", ["", "2>&1"])

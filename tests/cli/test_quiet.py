@@ -10,6 +10,8 @@ import pytest
 from PIL import Image, features
 from processes.command_line import facepairs, in_process
 
+from facepairs.cli.shared.output import quiet, set_up_tensorflow, verbose
+
 CHATTER = """
 import logging, os, sys, warnings
 from facepairs.cli.shared.output import silence_libraries
@@ -36,6 +38,25 @@ def test_warnings_logs_and_prints_of_libraries_need_verbose():
     heard = run(CHATTER, FACEPAIRS_VERBOSE="1").stderr
     for line in ("from C", "DeprecationWarning: from Python", "from a log", "ours"):
         assert line in heard
+
+
+@pytest.mark.parametrize(
+    ("loud", "hushed", "expected"),
+    [("", "", (False, False)), ("0", "0", (False, False)), ("1", "", (True, False)),
+     ("1", "0", (True, False)), ("1", "1", (False, True)), ("", "yes", (False, True))],
+)  # fmt: skip
+def test_quiet_counts_more_than_verbose(loud, hushed, expected, monkeypatch):
+    monkeypatch.setenv("FACEPAIRS_VERBOSE", loud)
+    monkeypatch.setenv("FACEPAIRS_QUIET", hushed)
+    assert (verbose(), quiet()) == expected
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    for given in ("", "1"):
+        monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+        if given:
+            monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", given)
+        set_up_tensorflow()
+        assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == (given or ("0" if expected[0] else "3"))
+        assert os.environ["KERAS_BACKEND"] == "tensorflow"
 
 
 def test_crashes_in_c_have_a_traceback():
