@@ -205,7 +205,13 @@ def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
     write_bundle_of(tmp_path / "bundle", other, Identities.of(("Somebody Else",), ("No One",)))
     if chosen:
         split = replace(split, validation=split.test)
-    run = fit_people(index, plan, split, config.resolve(), tmp_path / "run")
+    lines: list[str] = []
+    with facepairs.showing(log=lines.append):
+        run = fit_people(index, plan, split, config.resolve(), tmp_path / "run")
+    told = [" ".join(line.split()[:2]) for line in lines if not line.startswith(("store", "warn"))]
+    few = [] if chosen else ["too few"]
+    assert told == ["validation AUC", *few, "epoch 1/2", "epoch 2/2", told[-1]]
+    assert told[-1] == ("exporting epoch" if run.epoch else "exporting the")
     rows = history(tmp_path / "run")
     assert [row["epoch"] for row in rows] == [0, 1, 2]
     assert [row["loss"] is None for row in rows] == [True, False, False]

@@ -4,6 +4,7 @@ import pytest
 from processes.command_line import in_process
 
 import facepairs
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.errors import BadConfig, BadRun
 
@@ -17,7 +18,24 @@ def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
     assert run.bundle == run.out / "bundle"
     photos = sorted(faces.glob("*/*.jpg"))
     assert -1e6 < run.verifier().verify(photos[0], photos[1]).score < 1e6
-    assert any(line.startswith("warning: few people") for line in lines)
+    told = [" ".join(line.split()[:2]) for line in lines]
+    assert told == [
+        "store: memory", "warning: too", "too few", "epoch 1/2", "epoch 2/2", "exporting epoch"
+    ]  # fmt: skip
+    bundle = Bundle.open(run.bundle)
+    facts = {
+        "seed": 0, "people": run.people["training"], "images": 4 * run.people["training"],
+        "pairs": 640, "epochs": 2, "epoch": run.epoch, "seconds": run.seconds,
+        "val_auc": run.val_auc, "val_people": 0,
+    }  # fmt: skip
+    assert bundle.raw["training"] | facts == bundle.raw["training"]
+    assert bundle.raw["network"]["parity_with_keras"] < 1e-4
+    errors = bundle.profile.errors
+    calibrating = run.people["calibration"]
+    assert errors.measured_on == f"{calibrating} people held out of training"
+    assert (errors.people, errors.genuine_pairs) == (calibrating, 6 * calibrating)
+    assert run.people | {"test": 6, "validation": 0} == run.people
+    assert sum(run.people.values()) == 24
 
 
 def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_settings, faces):
