@@ -197,7 +197,6 @@ def one_of_each(embeddings: ScoreArray, threshold: float) -> Ints:
 def _drift_of_photos(
     folder: Path, model: Model, table: ErrorTable, known: SampleFigures
 ) -> tuple[int, int, list[Change]]:
-    model.check_embeds("drift compares them")
     verifier = Verifier(model)
     names, _ = find_photos(folder)
     chosen = np.random.default_rng(0).permutation(len(names))[:MOST_PHOTOS]

@@ -15,7 +15,7 @@ from tiny.bundles import embedding_network, measured_of, onnx_model, tiny_bundle
 from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
 from facepairs.bundles.embedder import ARCFACE_POINTS, Embedder
-from facepairs.bundles.identities import identity_hash
+from facepairs.bundles.identities import Identities, identity_hash
 from facepairs.bundles.model import open_model
 from facepairs.bundles.writer import write_calibrated
 from facepairs.errors import BadBundle, BadData
@@ -142,6 +142,14 @@ def test_an_unusable_toml_is_refused_by_name(tmp_path, changes):
     said = str(caught.value).lower().replace("-", "")
     files = [value for value in changes.values() if str(value).startswith("none.")]
     assert any(word in said for word in (*changes, *files)), "names what is wrong"
+
+
+def test_no_file_of_another_folder_is_read(tmp_path):
+    (tmp_path / "m.json").write_bytes(measured_of().to_bytes())
+    (tmp_path / "p.json").write_bytes(Identities.of(["Ann"], []).to_bytes())
+    for changes in ({"measured": "../m.json"}, {"people": "../p.json"}):
+        with pytest.raises(BadBundle, match="could point outside"):
+            Embedder.open(embedder(tmp_path / "e", **changes))
 
 
 def test_keys_that_break_lines_are_escaped(tmp_path):

@@ -117,7 +117,7 @@ def test_everything_that_figures_draw(both):
             *(*axes.get_xticklabels()[:1], axes.get_yticklines()[0]),
         ]
         ends = [*figure.figure.get_size_inches(), *axes.get_xlim(), *axes.get_ylim()]
-        ends += [axes.get_xlabel(), axes.get_ylabel()]
+        ends += [axes.get_xlabel(), axes.get_ylabel(), axes.get_xscale(), axes.get_yscale()]
         drawn[key] = [ends, [plain_artist(artist) for artist in artists]]
     assert_golden(KEPT / "drawn.json", drawn, rel=1e-4)
 
@@ -189,6 +189,8 @@ def test_every_figure_of_groups():
             errors, **{k: getattr(errors, k)[::12] for k in ("cuts", "linked", "mixed")}
         ),
         agreement(person, group),
+        agreement(person, group).rows(),
+        agreement(person, person).rows(),
     ]
     assert_golden(KEPT / "groups.json", figures)
 
