@@ -50,6 +50,7 @@ from facepairs.bundles.manifest import check_file_name, read_regular_file
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 from facepairs.support.validation import parse_toml, validate
+from facepairs.support.words import command_line
 
 EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` or `fetch` wrote
 NETWORKS = "FACEPAIRS_NETWORKS"  # the variable that names the folder of fetched networks
@@ -155,7 +156,7 @@ class Embedder:
         try:
             raw = read_toml(path)
             toml = validate(raw, EmbedderToml, error=BadBundle)
-            check_file_name(toml.file)
+            framing, scaling = check_keys(toml)
             people, profile = NOBODY, ErrorProfile()
             if toml.measured_file is not None:
                 check_file_name(toml.measured_file)
@@ -164,7 +165,7 @@ class Embedder:
                 people = Identities(frozenset(), profile.people)
             if toml.people is not None:
                 people = people.union(_read_people(toml.people, path))
-            return cls(path, toml, raw, _framing(toml), _scaling(toml), profile, people)
+            return cls(path, toml, raw, framing, scaling, profile, people)
         except (ValueError, BadBundle) as error:
             raise BadBundle(f"{path}: {error}") from None
 
@@ -198,22 +199,29 @@ class Embedder:
                 that `sha256` names.
         """
         path, sha256 = self.network_path, self.toml.sha256
+        is_fetched = self.folder.parent == networks_folder()
+        fetch = f"run: {command_line('fetch', self.folder.name)}" if is_fetched else ""
         if path.resolve().parent != self.folder.resolve():
             raise BadBundle(f"{path}: links outside of {self.folder}; copy the file")
         if not path.exists():
-            raise BadBundle(f"{path}: missing; put the network beside its TOML file")
+            advice = fetch or "put the network beside its TOML file"
+            raise BadBundle(f"{path}: missing; {advice}")
         network = read_regular_file(path, MAX_NETWORK_BYTES)
         if sha256 and hashlib.sha256(network).hexdigest() != sha256:
-            raise BadBundle(
-                f"{path}: its SHA-256 differs from {self.path.name}; download the file that this "
-                "TOML describes"
-            )
+            advice = fetch or "download the file that this TOML describes"
+            raise BadBundle(f"{path}: its SHA-256 differs from {self.path.name}; {advice}")
         return network
 
     def check_all(self) -> bool:
         """Check the network, and return whether it has a checksum; raises BadBundle."""
         self.read_network()
         return self.toml.sha256 is not None
+
+
+def check_keys(toml: EmbedderToml) -> tuple[CropSpec, Scaling | None]:
+    """Return crop and scaling; raise BadBundle for keys that do not fit together."""
+    check_file_name(toml.file)
+    return _framing(toml), _scaling(toml)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

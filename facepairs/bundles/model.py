@@ -165,7 +165,13 @@ def open_model(path: Path | str | None) -> Model:
         from facepairs.bundles.networks import no_such_network  # brings HTTP
 
         raise no_such_network(str(path))
-    return load_bundle(Bundle.open(path))
+    try:
+        return load_bundle(Bundle.open(path))
+    except BadBundle as error:
+        if Path(path).name == path and (networks_folder() / path / EMBEDDER).is_file():
+            hint = f"or rename it: it hides the fetched network {path}"
+            raise BadBundle(f"{error.message}; {hint}", *error.arguments) from None
+        raise
 
 
 def load_bundle(bundle: Bundle) -> Model:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import zipfile
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -11,11 +12,19 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from facepairs.bundles.embedder import EMBEDDER, Embedder, EmbedderToml, Sha256, networks_folder
+from facepairs.bundles.embedder import (
+    EMBEDDER,
+    Embedder,
+    EmbedderToml,
+    Sha256,
+    check_keys,
+    networks_folder,
+)
 from facepairs.bundles.manifest import check_file_name, read_regular_file
-from facepairs.data.download import MAX_BYTES, check_sha256, downloaded
+from facepairs.data.download import check_sha256, downloaded
 from facepairs.errors import BadBundle, BadConfig, BadTransfer
-from facepairs.support.atomic import atomic_folder
+from facepairs.support import console
+from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.places import check_output_folder, file_sha256
 from facepairs.support.validation import parse_toml, validate
 
@@ -52,11 +61,16 @@ def remote_networks() -> dict[str, RemoteNetwork]:
     """Return the networks that can be fetched, by name; raises BadConfig for a wrong table."""
     networks: dict[str, RemoteNetwork] = {}
     for path in (Path(__file__).with_name(TABLE), networks_folder() / TABLE):
-        if path.is_file():
+        if path.exists():
             table = parse_toml(read_regular_file(path), path, BadConfig)
             for name, values in table.items():
-                check_file_name(name)
-                networks[name] = validate(values, RemoteNetwork, f"{path}: {name}", BadConfig)
+                network = validate(values, RemoteNetwork, f"{path}: {name}", BadConfig)
+                try:
+                    check_file_name(name)
+                    check_keys(network.embedder)
+                except BadBundle as error:
+                    raise BadConfig(f"{path}: {name}: {error}") from None
+                networks[name] = network
     return networks
 
 
@@ -69,9 +83,12 @@ def remote_network(name: str) -> RemoteNetwork:
 
 
 def is_fetched(name: str) -> bool:
-    """Return whether a network lies in the folder of networks, whole and as it was published."""
+    """Return whether a network lies in the folder of networks, whole and as the table has it."""
+    wanted = remote_network(name).embedder
     with contextlib.suppress(BadBundle):
-        return Embedder.open(networks_folder() / name).check_all()
+        found = Embedder.open(networks_folder() / name)
+        is_same = found.toml.file == wanted.file and wanted.sha256 in (None, found.toml.sha256)
+        return is_same and found.check_all()
     return False
 
 
@@ -83,7 +100,8 @@ def fetch_network(
 ) -> Path:
     """Download a network, check it, and write it with its TOML, whole or not at all.
 
-    Then `Verifier.load` takes its name.
+    Then `Verifier.load` takes its name. One that is there is not downloaded again, unless `url` or
+    `file` is given; its TOML is written again if the table of networks has been corrected.
 
     Args:
         name: A network that `facepairs fetch --list` shows, such as `sface`.
@@ -100,41 +118,56 @@ def fetch_network(
         BadTransfer: The download failed, or is another file.
         BadData: The folder cannot be written, or holds other files.
     """
-    if url and file:
+    if url is not None and file is not None:
         raise BadConfig("both an address and a file are given; give one of them", "url", "file")
     network, folder = remote_network(name), networks_folder() / name
+    if url is None and file is None and is_fetched(name):
+        sha256 = Embedder.open(folder).toml.sha256
+        text = _toml(name, network.embedder, sha256 or "")
+        is_new = text != (folder / EMBEDDER).read_text("utf-8")
+        if is_new:
+            with atomic_file(folder / EMBEDDER) as out:
+                out.write(text)
+        console.log(f"{name}: already there{', its TOML is corrected' if is_new else ''}")
+        return folder
     if not network.is_free and not accept_licence:
         raise BadConfig(f"{name}: {network.terms}; accept it", "accept_licence")
     check_output_folder(folder, "a network", lambda _: {EMBEDDER, network.embedder.file})
     sums = {network.sha256, network.embedder.sha256 or network.sha256}
     source: AbstractContextManager[Path]
     if file is None:
-        most = MAX_BYTES if url else network.bytes
-        source = downloaded(url or network.url, folder, sums, most)
+        unpacked = network.bytes if sums != {network.sha256} else 0  # weights hardly shrink
+        if url is None:
+            source = downloaded(network.url, folder, [network.sha256], network.bytes, unpacked)
+        else:
+            source = downloaded(url, folder, sums, unpacked_bytes=unpacked)
     elif not Path(file).is_file():
-        raise BadTransfer(f"{file}: no such file; download {network.url}", "file")
+        raise BadTransfer(f"{file}: not a file; download {network.url}", "file")
     else:
-        check_sha256(Path(file), sums, file)
+        check_sha256(Path(file), sums, file, f"give another file; this one is of {network.url}")
         source = contextlib.nullcontext(Path(file))
     with source as found, atomic_folder(folder) as temporary:
         taken = temporary / network.embedder.file
-        _take_network(found, taken)
+        _take_network(found, taken, shutil.move if file is None else shutil.copyfile)
         sha256 = network.embedder.sha256 or file_sha256(taken)
-        values = msgspec.to_builtins(network.embedder) | {"name": name, "sha256": sha256}
-        known = {key: value for key, value in values.items() if value is not None}
-        lines = [
-            f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in known.items()
-        ]
-        (temporary / EMBEDDER).write_text("".join(lines), encoding="utf-8")
+        text = _toml(name, network.embedder, sha256)
+        (temporary / EMBEDDER).write_text(text, encoding="utf-8")
         Embedder.open(temporary).read_network()
     return folder
 
 
-def _take_network(found: Path, network: Path) -> None:
-    """Copy a network, or take it out of a zip; its checksum is checked later."""
-    check_file_name(network.name)
+def _toml(name: str, embedder: EmbedderToml, sha256: str) -> str:
+    """Return the TOML of a fetched network."""
+    values = msgspec.to_builtins(embedder) | {"name": name, "sha256": sha256}
+    known = {key: value for key, value in values.items() if value is not None}
+    lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in known.items())
+    return "".join(lines)
+
+
+def _take_network(found: Path, network: Path, take: Callable[[Path, Path], object]) -> None:
+    """Take a network, or that in a zip; its checksum is checked later."""
     if not zipfile.is_zipfile(found):
-        shutil.copyfile(found, network)
+        take(found, network)
         return
     with zipfile.ZipFile(found) as archive:
         names = [name for name in archive.namelist() if PurePosixPath(name).name == network.name]

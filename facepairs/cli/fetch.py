@@ -8,7 +8,8 @@ import typer
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import Json
-from facepairs.cli.shared.output import log, print_json, print_result, print_rows
+from facepairs.cli.shared.output import NEGATIVE, log, print_json, print_result, print_rows
+from facepairs.errors import BadConfig
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
@@ -45,15 +46,20 @@ def fetch(
     from facepairs.bundles.networks import fetch_network, is_fetched, remote_network
 
     if listing or name is None:
+        if name or accept_licence or (url, file) != (None, None):
+            raise BadConfig("give a network to download, or --list alone", "name")
         _print_list(json)
         return
     network = remote_network(name)
     embedder = network.embedder
-    if not is_fetched(name):
-        log(f"{name}: licence: {embedder.licence}; trained on {embedder.training_data}")
-        if not network.is_free and not accept_licence and sys.stdin.isatty():
-            accept_licence = typer.confirm(f"{name}: {network.terms}; accept it?", err=True)
-        fetch_network(name, url, file, accept_licence)
+    is_asked = not (network.is_free or accept_licence) and sys.stdin.isatty()
+    if is_asked and not ((url, file) == (None, None) and is_fetched(name)):
+        log(f"{name}: trained on {embedder.training_data}; {network.terms}")
+        accept_licence = typer.confirm("accept this licence?", err=True)
+        if not accept_licence:
+            log("not accepted: nothing is downloaded")
+            raise typer.Exit(NEGATIVE)
+    fetch_network(name, url, file, accept_licence)
     values = _values(name, network)
     rows = [
         ("network", f"{name}, in {values['folder']}"),
@@ -87,10 +93,10 @@ def _print_list(json: bool) -> None:
         [
             name,
             f"{network.bytes / 1e6:.1f} MB",
-            "fetched" if is_fetched(name) else "",
+            "yes" if is_fetched(name) else "no",
             network.embedder.licence or "not recorded",
             network.embedder.training_data or "not recorded",
         ]
         for name, network in networks.items()
     ]
-    print_rows([["name", "download", "", "licence", "trained on"], *table])
+    print_rows([["name", "download", "fetched", "licence", "trained on"], *table])

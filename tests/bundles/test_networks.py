@@ -1,15 +1,23 @@
 """Networks of others are fetched whole and as published, and then known by their names."""
 
+import contextlib
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from drawn.photos import noise_photos
 from storage.archives import tree, zipped
-from storage.file_server import serving
+from storage.file_server import serving, sha256
 from tiny.embedders import TOML, embedder, network_table
+from tiny.embedders import network as onnx_network
 
+from facepairs.bundles.embedder import Embedder
 from facepairs.bundles.model import open_model
 from facepairs.bundles.networks import fetch_network, is_fetched, remote_networks
 from facepairs.errors import BadBundle, BadConfig, BadData, BadTransfer
+from facepairs.support.console import showing
 from facepairs.verification.verifier import Verifier
 
 
@@ -74,13 +82,70 @@ def test_a_mirror_or_a_file_may_hold_the_archive_or_the_network(remote, folder, 
         assert file.read_bytes() == content
 
 
+def test_a_network_that_is_there_is_not_fetched_again_but_described_as_corrected(remote, folder):
+    remote.files["d"] = onnx = network_table(folder, f"{remote.url}/d", described={"std": 50})
+    for std in (50, 50, 57.5):
+        network_table(folder, f"{remote.url}/d", described={"std": std})
+        lines = []
+        with showing(log=lines.append):
+            fetch_network("drawn")
+        assert Embedder.open("drawn").toml.std == std
+        assert remote.asked == ["d"]
+    assert lines == ["drawn: already there, its TOML is corrected"]
+    for source in ({"url": "nonsense"}, {"url": ""}, {"url": remote.url, "file": "f"}):
+        with pytest.raises(BadConfig):
+            fetch_network("drawn", **source)
+    fetch_network("drawn", url=f"{remote.url}/d")
+    assert remote.asked == ["d", "d"]
+    remote.files["d"] = other = onnx_network(kind="UINT8")
+    network_table(
+        folder, f"{remote.url}/d", download=other,
+        described={"sha256": sha256(other), "mean": 0, "std": 1},
+    )  # fmt: skip
+    assert not is_fetched("drawn")
+    fetch_network("drawn")
+    assert tree(folder / "drawn")[TOML["file"]] == other != onnx
+
+
+def test_a_network_takes_its_space_once_and_one_in_a_zip_twice(remote, folder, monkeypatch):
+    remote.files["d"], remote.cut_after = network_table(folder, f"{remote.url}/d"), [100]
+    size = len(remote.files["d"])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=size))
+    with pytest.raises(BadTransfer):
+        fetch_network("drawn")
+    (part,) = folder.glob(".drawn.*.part")
+    inode = part.stat().st_ino
+    fetch_network("drawn")
+    assert (folder / "drawn" / TOML["file"]).stat().st_ino == inode
+    archive = remote.files["d"] = zipped({TOML["file"]: remote.files["d"]})
+    network_table(folder, f"{remote.url}/d", name="packed", download=archive)
+    for free, error in ((2 * len(archive) - 1, BadData), (2 * len(archive), None)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        with pytest.raises(error) if error else contextlib.nullcontext():
+            fetch_network("packed")
+        assert is_fetched("packed") == (error is None)
+
+
+@pytest.mark.parametrize("wrong", [{"bytes": 99_999_999}, {"sha256": "0" * 64}])
+def test_the_publishers_file_is_the_one_of_the_table(remote, folder, wrong):
+    remote.files["d"] = network_table(folder, f"{remote.url}/d", **wrong)
+    with pytest.raises(BadTransfer, match=str(wrong.get("sha256", "not 99,999,999"))):
+        fetch_network("drawn")
+    fetch_network("drawn", url=f"{remote.url}/d")  # a mirror may hold the network alone
+
+
 def test_another_file_is_refused_and_nothing_written(remote, folder, tmp_path):
     network_table(folder, f"{remote.url}/d")
     remote.files["d"] = b"<html>"
     (tmp_path / "other.onnx").write_bytes(b"other")
-    sources = ({}, {"file": tmp_path / "other.onnx"}, {"file": tmp_path / "none.onnx"})
-    for source in sources:
-        with pytest.raises(BadTransfer):
+    sources = {
+        "6 bytes": {},
+        f"give another file; this one is of {remote.url}/d": {"file": tmp_path / "other.onnx"},
+        f"none.onnx: not a file; download {remote.url}/d": {"file": tmp_path / "none.onnx"},
+        f"not a file; download {remote.url}/d": {"file": tmp_path},
+    }
+    for message, source in sources.items():
+        with pytest.raises(BadTransfer, match=message):
             fetch_network("drawn", **source)
         assert set(tree(folder)) == {"networks.toml"}
     with pytest.raises(BadConfig):
@@ -110,10 +175,17 @@ def test_a_table_may_leave_out_the_checksum_of_the_network_in_its_archive(remote
     assert is_fetched("drawn")
 
 
-@pytest.mark.parametrize("changes", [{"sha256": "0" * 63}, {"bytes": 0}, {"urls": []}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"sha256": "0" * 63}, {"bytes": 0}, {"urls": []}),
+        *({"described": {"crop": 2}}, {"described": {"align": "arcface-112"}}),
+        *({"described": {"file": "../x"}}, {"name": "a/b"}),
+    ],
+)
 def test_a_wrong_table_is_named(folder, changes):
     network_table(folder, "https://example.org", **changes)
-    with pytest.raises(BadConfig, match=r"networks\.toml: drawn"):
+    with pytest.raises(BadConfig, match=r"networks\.toml: (drawn|a)"):
         remote_networks()
 
 
@@ -122,7 +194,7 @@ def test_a_damaged_network_is_not_taken_for_fetched(remote, folder):
     fetch_network("drawn")
     (folder / "drawn" / TOML["file"]).write_bytes(onnx[:-1])
     assert not is_fetched("drawn")
-    with pytest.raises(BadBundle):
+    with pytest.raises(BadBundle, match="run: facepairs fetch drawn"):
         open_model("drawn")
     fetch_network("drawn")
     assert is_fetched("drawn")
@@ -139,10 +211,11 @@ def test_an_unknown_name_lists_those_that_are_known(remote, folder):
         open_model("another")
 
 
-def test_what_lies_in_the_current_folder_comes_first(remote, folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
+def test_what_lies_in_the_current_folder_comes_first(remote, folder, tmp_path, monkeypatch, make):
     remote.files["d"] = network_table(folder, f"{remote.url}/d")
     fetch_network("drawn")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "drawn").mkdir()
-    with pytest.raises(BadBundle, match="manifest"):
+    make(tmp_path / "drawn")
+    with pytest.raises(BadBundle, match=r"manifest.*it hides the fetched network drawn"):
         open_model("drawn")

@@ -33,8 +33,7 @@ def test_the_list_tells_licence_and_state(remote, tmp_path):
         "errors      unknown until they are measured on your people",
         "next        facepairs calibrate drawn photos/ --out mine",
     ]
-    assert done.stderr.startswith("drawn: licence: MIT; trained on ")
-    assert "licence" not in in_process("fetch", "drawn", check=0).stderr
+    assert "licence" not in done.stderr  # told once
     listed = json.loads(in_process("fetch", "--list", "--json", check=0).stdout)["networks"]
     assert {row["name"]: row["folder"] for row in listed} == {
         **dict.fromkeys(("sface", "auraface", "w600k-mbf", "w600k-r50")),
@@ -45,14 +44,18 @@ def test_the_list_tells_licence_and_state(remote, tmp_path):
     assert sface["embedder"]["licence"] == "Apache-2.0"
     shown = in_process("fetch", check=0).stdout
     header, *lines = shown.splitlines()
-    assert header.split() == ["name", "download", "licence", "trained", "on"]
-    assert [line.split()[:4] for line in lines] == [
-        [row["name"], f"{row['bytes'] / 1e6:.1f}", "MB", "fetched"]
-        if row["name"] == "drawn"
-        else [row["name"], f"{row['bytes'] / 1e6:.1f}", "MB", row["embedder"]["licence"].split()[0]]
+    assert header.split() == ["name", "download", "fetched", "licence", "trained", "on"]
+    assert [line.split()[:5] for line in lines] == [
+        [
+            *(row["name"], f"{row['bytes'] / 1e6:.1f}", "MB"),
+            "yes" if row["name"] == "drawn" else "no",
+            row["embedder"]["licence"].split()[0],
+        ]
         for row in listed
     ]
     assert len(onnx) == listed[-1]["bytes"]
+    for words in (("drawn", "--list"), ("--url", "http://x"), ("--accept-licence",)):
+        in_process("fetch", *words, check=REFUSED)
 
 
 class Terminal(io.StringIO):
@@ -68,11 +71,13 @@ def test_a_licence_that_is_not_free_must_be_accepted(remote, tmp_path, monkeypat
     assert "--accept-licence" in done.stderr
     assert "MIT" in done.stderr
     assert not remote.asked
-    for answer, code in (("n\n", REFUSED), ("y\n", 0)):
+    for answer, code in (("n\n", 1), ("y\n", 0)):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
-        assert in_process("fetch", "drawn").returncode == code
+        answered = in_process("fetch", "drawn", check=code).stderr
+        assert ("error" in answered, "MIT" in answered) == (False, True)
+    again = in_process("fetch", "drawn", check=0)  # it is there: nobody is asked again
+    assert again.stderr == "drawn: already there\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    in_process("fetch", "drawn", check=0)  # it is there: nobody is asked again
     shutil.rmtree(tmp_path / "networks" / "drawn")
     in_process("fetch", "drawn", "--accept-licence", check=0)
     assert remote.asked == ["d", "d"]

@@ -28,6 +28,17 @@ def fetch(remote: Remote, target: Path, **options: object) -> None:
         part.replace(target)
 
 
+def begin(remote: Remote, target: Path, content: bytes) -> Path:
+    """Break off a download, and put something into its part."""
+    remote.cut_after = [0]
+    with pytest.raises(BadTransfer):
+        fetch(remote, target)
+    (part,) = target.parent.glob(f".{target.name}.*.part")
+    part.write_bytes(content)
+    remote.ranges.clear()
+    return part
+
+
 @pytest.mark.parametrize("tells_length", [True, False])
 def test_a_server_need_not_state_the_length(
     remote: Remote, tmp_path: Path, tells_length: bool
@@ -48,8 +59,10 @@ def test_a_server_need_not_state_the_length(
 @pytest.mark.parametrize("knows_ranges", [True, False])
 def test_a_broken_off_download_goes_on(remote: Remote, tmp_path: Path, knows_ranges: bool) -> None:
     remote.cut_after, remote.knows_ranges = [100_000, 50_000, 0], knows_ranges
-    for _ in range(3):
-        with pytest.raises(BadTransfer, match="again"):
+    for done in (100_000, 150_000 if knows_ranges else 50_000, 150_000 if knows_ranges else 0):
+        with pytest.raises(
+            BadTransfer, match=f"broke off after {done:,} of 300,000 bytes; .*again"
+        ):
             fetch(remote, tmp_path / "f")
     fetch(remote, tmp_path / "f")
     assert tree(tmp_path) == {"f": BODY}
@@ -60,21 +73,33 @@ def test_a_broken_off_download_goes_on(remote: Remote, tmp_path: Path, knows_ran
 def test_a_download_that_was_killed_at_its_end_is_not_repeated(
     remote: Remote, tmp_path: Path
 ) -> None:
-    (tmp_path / ".f.part").write_bytes(BODY)
+    begin(remote, tmp_path / "f", BODY)
     fetch(remote, tmp_path / "f")
     assert tree(tmp_path) == {"f": BODY}
     assert remote.ranges == ["bytes=300000-"]
 
 
 def test_what_began_as_another_file_is_dropped(remote: Remote, tmp_path: Path) -> None:
-    (tmp_path / ".f.part").write_bytes(BODY + b"more")  # longer than the file
+    begin(remote, tmp_path / "f", BODY + b"more")  # longer than the file
     fetch(remote, tmp_path / "f")
     assert remote.ranges == ["bytes=300004-", None]
     (tmp_path / "f").unlink()
-    (tmp_path / ".f.part").write_bytes(b"other")
+    begin(remote, tmp_path / "f", b"other")
     with pytest.raises(BadTransfer):
         fetch(remote, tmp_path / "f")
     assert tree(tmp_path) == {}
+
+
+def test_each_source_has_a_part_of_its_own(remote: Remote, tmp_path: Path) -> None:
+    part = begin(remote, tmp_path / "f", BODY[:70])
+    remote.files["mirror"] = b"another"
+    for url, sums in ((f"{remote.url}/mirror", [sha256(b"another")]), (f"{remote.url}/f", [])):
+        with downloaded(url, tmp_path / "f", sums):
+            pass
+    assert tree(tmp_path) == {part.name: BODY[:70]}
+    fetch(remote, tmp_path / "f")
+    assert remote.ranges == [None, None, "bytes=70-"]
+    assert tree(tmp_path) == {"f": BODY}
 
 
 def test_another_checksum_is_named_and_nothing_kept(remote: Remote, tmp_path: Path) -> None:
@@ -88,27 +113,46 @@ def test_another_checksum_is_named_and_nothing_kept(remote: Remote, tmp_path: Pa
 def test_what_the_block_refuses_is_not_kept_and_what_fails_is(
     remote: Remote, tmp_path: Path
 ) -> None:
-    for error, kept in ((BadTransfer("no archive"), {}), (OSError("full"), {".f.part": BODY})):
+    for error, kept in ((BadTransfer("no archive"), []), (OSError("full"), [BODY])):
         with pytest.raises(type(error)), downloaded(f"{remote.url}/f", tmp_path / "f"):
             raise error
-        assert tree(tmp_path) == kept
+        assert list(tree(tmp_path).values()) == kept
 
 
 @pytest.mark.parametrize("tells_length", [True, False])
-def test_a_file_far_too_large_is_refused(
-    remote: Remote, tmp_path: Path, tells_length: bool
+@pytest.mark.parametrize("size", [len(BODY) - 1, len(BODY) + 1])
+def test_a_file_of_another_size_is_refused(
+    remote: Remote, tmp_path: Path, tells_length: bool, size: int
 ) -> None:
     remote.tells_length = tells_length
-    with pytest.raises(BadTransfer, match="299,999"):
-        fetch(remote, tmp_path / "f", most_bytes=len(BODY) - 1)
+    with pytest.raises(BadTransfer, match=f"300,000 bytes, not {size:,}"):
+        fetch(remote, tmp_path / "f", size=size)
     assert tree(tmp_path) == {}
-    fetch(remote, tmp_path / "f", most_bytes=len(BODY))
+    fetch(remote, tmp_path / "f", size=len(BODY))
 
 
-def test_a_file_that_the_disk_cannot_hold_is_not_begun(remote: Remote, tmp_path: Path) -> None:
-    remote.lengths = [10**17]
-    with pytest.raises(BadTransfer, match="95,367,431,640 MB"):
-        fetch(remote, tmp_path / "f", most_bytes=10**18)
+def test_a_page_in_place_of_the_file_leaves_what_has_come(remote: Remote, tmp_path: Path) -> None:
+    part = begin(remote, tmp_path / "f", BODY[:70])
+    remote.files["f"], remote.knows_ranges = b"<html>", False
+    with pytest.raises(BadTransfer, match="6 bytes, not 300,000"):
+        fetch(remote, tmp_path / "f", size=len(BODY))
+    assert tree(tmp_path) == {part.name: BODY[:70]}
+
+
+def test_a_file_far_too_large_is_refused(remote: Remote, tmp_path: Path) -> None:
+    remote.lengths = [2**31 + 1]
+    with pytest.raises(BadTransfer, match="2,147,483,648"):
+        fetch(remote, tmp_path / "f")
+    assert tree(tmp_path) == {}
+
+
+def test_a_file_that_the_disk_cannot_hold_unpacked_is_not_begun(
+    remote: Remote, tmp_path: Path
+) -> None:
+    with pytest.raises(BadData) as caught:
+        fetch(remote, tmp_path / "f", unpacked_bytes=10**17)
+    assert caught.value.message.startswith(f"{tmp_path}: 100,000,000,000.3 MB are needed and ")
+    assert not any(word in caught.value.message for word in ("http", "proxy", "network", "stopped"))
     assert tree(tmp_path) == {}
 
 
@@ -120,12 +164,29 @@ def test_what_the_server_refuses_is_reported(remote: Remote, tmp_path: Path, sta
     assert tree(tmp_path) == {}
 
 
-def test_a_refused_connection_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_proxy", [False, True])
+def test_a_refused_connection_is_reported(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_proxy: bool
+) -> None:
+    begun = begin(remote, tmp_path / "f", BODY[:70]) if by_proxy else None
     with socket.socket() as held:  # bound but not listening: nobody else can take the port
         held.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{held.getsockname()[1]}/f"
-        with pytest.raises(BadTransfer, match="refused"), downloaded(url, tmp_path / "f"):
-            pass
+        place = f"127.0.0.1:{held.getsockname()[1]}"
+        if by_proxy:
+            monkeypatch.setenv("http_proxy", f"http://user:secret@{place}")
+        else:
+            remote.url = f"http://{place}"
+        with pytest.raises(BadTransfer) as caught:
+            fetch(remote, tmp_path / "f")
+    via, after, more = (
+        (f" through the proxy {place}", " after 70 bytes", ": it goes on where it stopped")
+        if begun
+        else ("", "", "")
+    )
+    assert caught.value.message == (
+        f"{remote.url}/f{via}: Connection refused{after}; check the network"
+        f"{' and the proxy' if begun else ''}, then run the command again{more}"
+    )
 
 
 def test_the_proxy_of_the_environment_is_asked(
@@ -138,7 +199,10 @@ def test_the_proxy_of_the_environment_is_asked(
     assert remote.asked == ["http://publisher.invalid/f"]
 
 
-@pytest.mark.parametrize("address", ["http://[::1/f", "http://127.0.0.1/é", "http://h:port/f"])
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1/f", "http://127.0.0.1/é", "http://h:port/f", "http://h:99999/f", "http://"],
+)
 def test_what_cannot_be_an_address_is_refused(tmp_path: Path, address: str) -> None:
     with pytest.raises(BadTransfer, match="address"), downloaded(address, tmp_path / "f"):
         pass

@@ -25,26 +25,14 @@ def joined(choice: Any) -> str:
     return ", ".join(get_args(choice))
 
 
+VERIFIER = "Bundle of `train` or `calibrate`, fetched network, TOML of another, or `default`."
 Data = Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")]
 AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
 BundleArgument = Annotated[
     str, Argument(help="Bundle of `train` or `calibrate`, or `default` for the included model.")
 ]
-VerifierArgument = Annotated[
-    str,
-    Argument(
-        metavar="BUNDLE",
-        help="Bundle of `train` or `calibrate`, TOML file of another embedder, or `default`.",
-    ),
-]
-Bundle = Annotated[
-    str,
-    Option(
-        "--bundle",
-        help="Bundle of `train` or `calibrate`, TOML file of another embedder, or `default`.",
-        envvar="FACEPAIRS_BUNDLE",
-    ),
-]
+VerifierArgument = Annotated[str, Argument(metavar="BUNDLE", help=VERIFIER)]
+Bundle = Annotated[str, Option("--bundle", help=VERIFIER, envvar="FACEPAIRS_BUNDLE")]
 Threshold = Annotated[float | None, Option(help="Accept at this score and above.")]
 MaxFmr = Annotated[
     float | None,

@@ -46,7 +46,7 @@ def _toml(value):
     return json.dumps(value)
 
 
-def network_table(folder, url, name="drawn", download=None, **changes):
+def network_table(folder, url, name="drawn", download=None, described=None, **changes):
     """Write a table of networks with one whose download is `network()`, or something else."""
     onnx = network()
     download = onnx if download is None else download
@@ -55,8 +55,9 @@ def network_table(folder, url, name="drawn", download=None, **changes):
         "url": url, "page": "https://example.org", "is_free": True,
         "bytes": len(download), "sha256": hashlib.sha256(download).hexdigest(),
     } | changes  # fmt: skip
-    described = TOML | {"sha256": hashlib.sha256(onnx).hexdigest(), "licence": "MIT"}
-    sections = {f"[{name}]": source, f"[{name}.embedder]": described}
+    checked = {"sha256": hashlib.sha256(onnx).hexdigest(), "licence": "MIT"}
+    described = TOML | checked | (described or {})
+    sections = {f"[{json.dumps(name)}]": source, f"[{json.dumps(name)}.embedder]": described}
     lines = [
         "\n".join([head, *(f"{key} = {_toml(value)}" for key, value in table.items())])
         for head, table in sections.items()
