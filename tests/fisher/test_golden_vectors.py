@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden import assert_golden
+from golden import assert_golden, figures_of
 
 from facepairs.fisher import fit
 from facepairs.fisher.descriptors import View, describe, margin, positions
@@ -29,13 +29,6 @@ def images(count: int, px: int) -> np.ndarray:
     return np.float32(0.5 + 0.4 * np.stack(waves).transpose(0, 2, 3, 1))
 
 
-def numbers(values) -> list[float]:
-    """Return mean, spread, ends and some of the values."""
-    flat = np.asarray(values, np.float64).ravel()
-    some = flat[:: max(1, len(flat) // 9)].tolist()
-    return [flat.mean(), flat.std(), flat.min(), flat.max(), len(flat), *some]
-
-
 def test_parts_compute_what_they_computed(monkeypatch):
     monkeypatch.setattr(fit, "ITERATIONS", 3)
     found: dict[str, object] = {}
@@ -43,12 +36,12 @@ def test_parts_compute_what_they_computed(monkeypatch):
         members = FisherBackbone(px, ["face", "eyes", "lines"])
         found[f"views {px}"] = [list(member.view) for member in members.members]
         found[f"places {px}"] = [
-            numbers(positions(px)),
+            figures_of(positions(px)),
             members.width,
             *(margin(px, step) for step in (1, 2, 3)),
         ]
     for px, view in ((96, View()), (112, View(lines=True)), (96, View(60, 6))):
-        found[f"described {px} {view}"] = numbers(describe(images(2, px), view))
+        found[f"described {px} {view}"] = figures_of(describe(images(2, px), view))
     network = FisherNetwork(112, 96, members=("lines",), cohort=3)
     rows = zeros((30, 112, 112, 3), np.uint8)
     rows[:] = 255 * images(30, 112)
@@ -60,15 +53,15 @@ def test_parts_compute_what_they_computed(monkeypatch):
     fit.fit_mixture(network, store, everyone[21:], seed=1)
     members = network.head.get_layer(BACKBONE).members
     found["mixture"] = [
-        [numbers(np.abs(weight)) for weight in one.get_weights()] for one in members
+        [figures_of(np.abs(weight)) for weight in one.get_weights()] for one in members
     ]
     features = fit.precompute(network, store, 30)
-    found["features"] = numbers(features.rows)
+    found["features"] = figures_of(features.rows)
     fit.start_projection(network, features, everyone[3:], seed=1)
     fit.fit_cohort(network, features, everyone[3:], seed=1)
     embeddings = np.asarray(network.embeddings(features.rows))
-    found["cosines"] = [numbers(embeddings @ embeddings.T), embeddings.shape]
-    found["cohort"] = numbers(np.sort(network.head.get_layer(COHORT).cohort, axis=1))
+    found["cosines"] = [figures_of(embeddings @ embeddings.T), embeddings.shape]
+    found["cohort"] = figures_of(np.sort(network.head.get_layer(COHORT).cohort, axis=1))
     assert_golden(KEPT, found, rel=0.02, least=1e-3)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from facepairs.support.results import to_plain
 
 
@@ -26,6 +28,13 @@ def assert_golden(path: Path, value: Any, rel: float = 1e-6, least: float = 1e-9
         if not _is_close(here[name], kept[name], rel, least)
     ]
     assert not different, different[:9]
+
+
+def figures_of(values: Any, some: int = 8) -> list[float]:
+    """Return mean, spread, ends and number of an array's values, and some of them."""
+    flat = np.asarray(values, np.float64).ravel()
+    picked = flat[:: max(1, len(flat) // some)].tolist()
+    return [flat.mean(), flat.std(), flat.min(), flat.max(), len(flat), *picked]
 
 
 def _is_close(one: Any, other: Any, rel: float, least: float) -> bool:

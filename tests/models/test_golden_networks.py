@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from golden import assert_golden
+from golden import assert_golden, figures_of
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.build import MODELS, build_network
@@ -27,13 +27,6 @@ def images(count: int, px: int) -> np.ndarray:
         for k in range(count)
     ]
     return (127 + 120 * np.array(waves).transpose(0, 2, 3, 1)).astype(np.uint8)
-
-
-def numbers(values) -> list[float]:
-    """Return mean, spread, ends and some of the values."""
-    flat = np.asarray(values, np.float64).ravel()
-    some = flat[:: max(1, len(flat) // 7)].tolist()
-    return [flat.mean(), flat.std(), flat.min(), flat.max(), len(flat), *some]
 
 
 def set_by_place(weights) -> None:
@@ -64,11 +57,11 @@ def test_a_network_computes_what_it_computed(name):
     figures = {
         "shapes": [list(weight.shape) for weight in network.head.weights],
         "settings": settings,
-        "outputs": numbers(network((left, right))),
-        "exported": numbers(
+        "outputs": figures_of(network((left, right))),
+        "exported": figures_of(
             network.inference_model()([left, right] if network.kind == "pair" else left)
         ),
-        "trained": [numbers(side) for side in network.seen_in_training((left, right))],
+        "trained": [figures_of(side) for side in network.seen_in_training((left, right))],
         "kept": [network.pairs.capacity, len(network.variables)],
     }
     assert_golden(KEPT / f"{name}.json", figures, rel=2e-3, least=1e-4)
@@ -76,7 +69,7 @@ def test_a_network_computes_what_it_computed(name):
 
 def test_changes_of_images_are_the_same_for_a_seed():
     pictures = images(3, 40).astype(np.float32) / 255
-    found = [numbers(RandomFace(s, seed=4)(pictures, training=True)) for s in (0, 0.5, 1, 2)]
+    found = [figures_of(RandomFace(s, seed=4)(pictures, training=True)) for s in (0, 0.5, 1, 2)]
     assert_golden(KEPT / "augmented.json", found, rel=1e-3, least=1e-4)
 
 

@@ -6,10 +6,9 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
-from golden import assert_golden
+from golden import assert_golden, figures_of
 from tiny.bundles import tiny_bundle
 
 import facepairs
@@ -28,11 +27,6 @@ KEPT = Path(__file__).parent / "golden.json"
 def people(faces):
     config = TrainConfig(align="none", model="difference", validation_share=0.2).resolve()
     return prepare(faces, config)
-
-
-def figures_of(values) -> list[float]:
-    numbers = np.asarray(values, np.float64)
-    return [numbers.mean(), numbers.std(), len(numbers)]
 
 
 def test_each_model_reads_and_learns_as_it_did(people):
