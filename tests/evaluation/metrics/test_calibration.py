@@ -129,6 +129,12 @@ def test_a_curve_of_weighted_pairs_rises_or_is_refused(seed):
 # Calibration error.
 
 
+def test_pairs_weigh_one_on_average_and_look_alikes_make_up_half_of_the_strangers():
+    genuine, alike = np.array([True, False, False]), np.array([False, True, False])
+    assert equal_weights(genuine).tolist() == [1.5, 0.75, 0.75]
+    assert equal_weights(genuine, alike).tolist() == [1.5, 1.125, 0.375]
+
+
 def test_ece_by_hand():
     genuine, probability = np.array([True, False]), np.array([0.8, 0.4])
     assert reliability_curve(genuine, probability, bins=1).ece == pytest.approx(0.1)
