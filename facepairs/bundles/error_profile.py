@@ -253,15 +253,10 @@ def operating_point(
         rate = point.max_fmr
         if rate is not None and math.isclose(rate, target, rel_tol=1e-9):
             if point.threshold is None:
-                raise BadConfig(
-                    f"this model cannot promise FMR {rate:g} "
-                    f"({point.reason or 'reason not recorded'}); {_supported_rates(profile)}",
-                    "max_fmr",
-                )
+                reason = point.reason or "reason not recorded"
+                raise _no_threshold(f"this model cannot promise FMR {rate:g} ({reason})", profile)
             return _measured(profile, point)
-    raise BadConfig(
-        f"this model has no threshold for FMR {target:g}; {_supported_rates(profile)}", "max_fmr"
-    )
+    raise _no_threshold(f"this model has no threshold for FMR {target:g}", profile)
 
 
 def point_for_faces(
@@ -332,11 +327,14 @@ def identification_point(profile: ErrorProfile, max_fpir: float, photos: int) ->
         return OperatingPoint(None, GALLERY)
     fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
     if fmr < least:
+        unit = 10.0 ** (math.floor(math.log10(least * photos)) - 1)  # to two digits, upwards
+        kept = (math.floor(least * photos / unit) + 1) * unit
+        larger = f"max FPIR {kept:.2g} or more, " if kept <= 1 else ""
         raise NotEnough(
             f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
             f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
-            f"support {least:.2g} at best; give a larger max FPIR, a threshold, or a model "
-            "measured on more pairs",
+            f"support {least:.2g} at best; give {larger}a threshold, or a model measured on more "
+            "pairs",
             "max_fpir",
             "threshold",
             "bundle",
@@ -353,6 +351,9 @@ def _measured(profile: ErrorProfile, point: OperatingPoint) -> OperatingPoint:
     return msgspec.structs.replace(point, errors=errors, own_errors=own_errors)
 
 
-def _supported_rates(profile: ErrorProfile) -> str:
+def _no_threshold(problem: str, profile: ErrorProfile) -> BadConfig:
+    """Return the error for a false match rate; it names those that have a threshold."""
     rates = [f"{point.max_fmr:g}" for point in profile.thresholds if point.threshold is not None]
-    return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"
+    if not rates:
+        return BadConfig(f"{problem}; it has no thresholds: give one", "threshold")
+    return BadConfig(f"{problem}; it has thresholds for {', '.join(rates)}", "max_fmr")

@@ -26,6 +26,7 @@ from facepairs.cli.shared.output import (
     print_rows,
 )
 from facepairs.errors import MissingExtra, NotEnough
+from facepairs.support.places import refuse_input
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -314,13 +315,16 @@ def migrate(
     """
     import msgspec  # costs some ms at every start
 
+    from facepairs.bundles.error_profile import identification_point
     from facepairs.evaluation.migration import compare_models
     from facepairs.gallery.encryption import VARIABLE
+    from facepairs.gallery.enrol import DEFAULT_FPIR
     from facepairs.gallery.gallery import Gallery
     from facepairs.gallery.migration import check_migration, migrate_gallery
     from facepairs.verification.verifier import Verifier
 
     compared, reason = None, ""
+    refuse_input(to, [gallery])
     ask = cache(_ask())
     with Gallery(gallery, passphrase=ask) as old:
         verifier = Verifier.load(bundle, threads=1)
@@ -334,6 +338,12 @@ def migrate(
                 reason = str(error)
     lines = [f"no photo: {name}: {counted(n, 'photo')}" for name, n in result.without_photo.items()]
     log_first([*lines, *(f"not enrolled: {photo.error}" for photo in result.refused)])
+    try:
+        identification_point(verifier.model.profile, DEFAULT_FPIR, result.photos or 1)
+    except NotEnough as error:
+        log(f"warning: identify cannot keep its default rate: {error.message}")
+    if compared and compared.difference.interval[1] < 0:
+        log(f"warning: {bundle} misses more genuine pairs, by more than chance")
     values = {**msgspec.to_builtins(result), "errors": msgspec.to_builtins(compared)}
     people = counted(result.people, "person", "people")
     rows = [
@@ -359,8 +369,7 @@ def _comparison_rows(compared: "ModelsCompared") -> list[tuple[str, str]]:
     )
     less, (low, high) = compared.difference.difference, compared.difference.interval
     gap = f"{0 - 100 * less:+.3g} % ({0 - 100 * high:+.3g} to {0 - 100 * low:+.3g})"
-    if low <= 0 <= high:
-        gap += ", which may be chance"
+    gap += ", which may be chance" if low <= 0 <= high else ", more than chance"
     return [
         ("errors", f"of {of}, missed where {percent(compared.fmr)} of strangers pass:"),
         ("", ", ".join(missed)),

@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import dataclass
 
+from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.model import Model
 from facepairs.errors import BadConfig, BadGallery
 from facepairs.support.words import command_line
@@ -34,10 +35,13 @@ class ModelIdentity:
         """Raise an error if a model is not the one that a gallery was created with."""
         given = identify_model(model, 0)
         if (self.sha256, self.alignment) != (given.sha256, given.alignment):
+            words = ("gallery", "migrate", place, "NEW_GALLERY", "--bundle", model.place)
+            again = command_line(*words, "--photos", "photos/")
+            is_left_out = model.place == DEFAULT and self.name != model.name
             raise BadGallery(
                 f"{place}: created with another model ({self.describe()}) than {model.place} "
-                f"({given.describe()}); use that model, or enrol the photos again: "
-                + command_line("gallery", "migrate", place, "NEW_GALLERY", "--photos", "photos/"),
+                f"({given.describe()}); use that model"
+                + ("" if is_left_out else f", or enrol the photos again: {again}"),
                 "bundle",
             )
 

@@ -195,7 +195,6 @@ def test_rates_are_said_in_words(rate, words):
         ([FULL], {"threshold": -math.inf}),
         ([FULL, REFUSED], {"max_fmr": 0.05}),
         ([FULL, REFUSED], {"max_fmr": 0.001}),
-        ([], {"max_fmr": 0.001}),
         ([FULL], {"max_fmr": math.nan}),
     ],
 )
@@ -203,6 +202,13 @@ def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
     with pytest.raises(BadConfig) as caught:
         operating_point(profile_of(*thresholds), **given)
     assert set(given) <= set(caught.value.arguments)
+
+
+@pytest.mark.parametrize("thresholds", [[], [REFUSED]])
+def test_a_model_without_thresholds_asks_for_one(thresholds):
+    with pytest.raises(BadConfig) as caught:
+        operating_point(profile_of(*thresholds), max_fmr=0.001)
+    assert caught.value.arguments == ("threshold",)
 
 
 @pytest.mark.parametrize(

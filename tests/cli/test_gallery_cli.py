@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 
+import msgspec
 import pytest
 from PIL import Image
 from processes.command_line import in_process
-from tiny.bundles import tiny_bundle
+from tiny.bundles import error_table, tiny_bundle
 
 from facepairs.cli.shared.output import percent
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -220,12 +222,17 @@ def test_a_person_is_renamed_and_may_join_another(few_faces, tmp_path):
 
 
 def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
-    other = tiny_bundle(tmp_path / "other", "embedding").folder
+    few = msgspec.structs.replace(error_table(), impostor_pairs=1_000)
+    other = tiny_bundle(tmp_path / "other", "embedding", errors=few).folder
     copy = shutil.copytree(drawn / "all", tmp_path / "photos")
     shutil.rmtree(copy / names(drawn)[1])
     words = ("migrate", place, tmp_path / "new", "--bundle", other, "--photos", copy)
-    for wrong in ((*words[:-1], tmp_path / "none"), (*words[:4], "default", *words[5:])):
-        gallery(*wrong, check=2)
+    for wrong, message in (
+        ((*words[:-1], tmp_path / "none"), "no such folder"),
+        ((*words[:4], "default", *words[5:]), "of this model already"),
+        ((*words[:2], place, *words[3:]), "also read"),
+    ):
+        assert message in gallery(*wrong, check=2).stderr
         assert not (tmp_path / "new").exists()
     done = gallery(*words, "--json", check=1)
     found = json.loads(done.stdout)
@@ -255,8 +262,16 @@ def test_a_gallery_is_migrated_and_its_models_compared(drawn, place, tmp_path):
         "10 % of strangers pass:",
         f"                {old}, {new}",
         f"difference      {-100 * gap:+.3g} % ({-100 * high:+.3g} to {-100 * low:+.3g})"
-        + (", which may be chance" if low <= 0 <= high else ""),
+        + (", which may be chance" if low <= 0 <= high else ", more than chance"),
     ]
-    assert (
-        "migrate" in gallery("identify", tmp_path / "new", next(copy.glob("*/*")), check=2).stderr
-    )
+    assert (f"warning: {other} misses more" in done.stderr) == (high < 0)
+    identify = ("identify", tmp_path / "new", next(copy.glob("*/*")))
+    wanted = re.search(r"warning: identify .*give max FPIR (\S+) or more", done.stderr)[1]
+    assert float(wanted) == 0.046  # 15 photos at an FMR of .003
+    with_other = (*identify, "--bundle", other)
+    assert wanted in gallery(*with_other, check=2).stderr
+    assert gallery(*with_other, "--max-fpir", wanted).returncode in (0, 1)
+    left_out = gallery(*identify, check=2).stderr
+    assert ("use that model" in left_out, "NEW_GALLERY" in left_out) == (True, False)
+    command = f"facepairs gallery migrate {place} NEW_GALLERY --bundle {other} --photos photos/"
+    assert command in gallery("identify", place, *with_other[2:], check=2).stderr

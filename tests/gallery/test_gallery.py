@@ -162,8 +162,13 @@ def test_a_rate_that_the_pairs_do_not_support_is_refused(verifier, gallery):
     with pytest.raises(NotEnough) as caught:
         identification_point(verifier.model.profile, 0.01, 100)
     assert caught.value.arguments == ("max_fpir", "threshold", "bundle")
-    with pytest.raises(NotEnough):
+    with pytest.raises(NotEnough) as hopeless:
         identification_point(verifier.model.profile, 1, 100_000)
+    assert "give a threshold" in hopeless.value.message
+    for photos, kept in ((100, 0.031), (3_330, 1), (281, 0.085)):  # of 10,000 pairs: FMR .0003
+        with pytest.raises(NotEnough, match=f"give max FPIR {kept:g} or more, a threshold"):
+            identification_point(verifier.model.profile, 0.0001, photos)
+        identification_point(verifier.model.profile, kept, photos)
     point = identification_point(verifier.model.profile, 0.03, 100)
     assert point.threshold == 1  # where nothing was accepted
     for wrong in (0, -1, 1.1, float("nan")):
