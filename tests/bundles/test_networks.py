@@ -92,8 +92,9 @@ def test_a_network_that_is_there_is_not_fetched_again_but_described_as_corrected
         assert Embedder.open("drawn").toml.std == std
         assert remote.asked == ["d"]
     assert lines == ["drawn: already there, its TOML is corrected"]
-    for source in ({"url": "nonsense"}, {"url": ""}, {"url": remote.url, "file": "f"}):
-        with pytest.raises(BadConfig):
+    nonsense = ({"url": "nonsense"}, {"url": ""}, {"url": remote.url, "file": "f"}, {"file": "f"})
+    for source in nonsense:
+        with pytest.raises((BadConfig, BadTransfer)):
             fetch_network("drawn", **source)
     fetch_network("drawn", url=f"{remote.url}/d")
     assert remote.asked == ["d", "d"]
