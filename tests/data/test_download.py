@@ -156,6 +156,19 @@ def test_a_file_that_the_disk_cannot_hold_unpacked_is_not_begun(
     assert tree(tmp_path) == {}
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_disk_that_fills_meanwhile_is_named(remote: Remote, tmp_path: Path) -> None:
+    part = begin(remote, tmp_path / "f", b"")
+    part.unlink()
+    part.symlink_to("/dev/full")
+    with pytest.raises(BadData) as caught:
+        fetch(remote, tmp_path / "f")
+    assert caught.value.message == (
+        f"{tmp_path}: No space left on device; free space or choose another folder, then run the "
+        "command again"
+    )
+
+
 @pytest.mark.parametrize("status", [403, 404, 416, 503])
 def test_what_the_server_refuses_is_reported(remote: Remote, tmp_path: Path, status: int) -> None:
     remote.statuses = [status]
