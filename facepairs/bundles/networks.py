@@ -104,7 +104,7 @@ def fetch_network(
     `file` is given; its TOML is written again if the table of networks has been corrected.
 
     Args:
-        name: A network that `facepairs fetch --list` shows, such as `sface`.
+        name: Its name in the table of networks, such as `sface`.
         url: Address of a mirror: of the publisher's file, or of the network alone.
         file: What was downloaded already, instead.
         accept_licence: Accept a licence that is not free.
