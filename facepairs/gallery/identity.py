@@ -35,8 +35,8 @@ class ModelIdentity:
         """Raise an error if a model is not the one that a gallery was created with."""
         given = identify_model(model, 0)
         if (self.sha256, self.alignment) != (given.sha256, given.alignment):
-            words = ("gallery", "migrate", place, "NEW_GALLERY", "--bundle", model.place)
-            again = command_line(*words, "--photos", "photos/")
+            words = ("gallery", "migrate", place, "NEW_GALLERY")
+            again = command_line(*words, "--bundle", model.place, "--photos", "photos/")
             is_left_out = model.place == DEFAULT and self.name != model.name
             raise BadGallery(
                 f"{place}: created with another model ({self.describe()}) than {model.place} "
