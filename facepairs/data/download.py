@@ -49,7 +49,7 @@ def downloaded(
         unpacked_bytes: Space that the block needs beside the file.
 
     Raises:
-        BadConfig: `url` not an http or https address.
+        BadConfig: `url` is not an http or https address.
         BadTransfer: The server refuses, the connection broke, or the file has another size or
             checksum.
         BadData: The folder cannot be written or has too little space, or another process is
