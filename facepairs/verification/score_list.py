@@ -175,6 +175,7 @@ def write_scores(
     errors = [problem for problem in problems if problem not in ("", COPY)]
     records = [face.record for face in samples.values() if face.record and not face.error]
     knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
+    exact = scores.astype(np.float64)  # as the rows and single verdicts compare it
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
     return PairsReport(
         pairs=len(scores),
@@ -184,7 +185,7 @@ def write_scores(
         several_faces=sum((record.face_count or 0) > 1 for record in records),
         same_content=problems.count(COPY),
         pairs_with_known_people=int(with_known.sum()),
-        same=None if point.threshold is None else int((scores >= point.threshold).sum()),
+        same=None if point.threshold is None else int((exact >= point.threshold).sum()),
         first_error=errors[0] if errors else "",
         point=point,
         prior=prior,

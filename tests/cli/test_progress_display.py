@@ -56,6 +56,17 @@ def test_in_a_terminal_it_is_a_bar_that_goes_at_the_end(monkeypatch):
     assert text.rstrip("\r").endswith((ERASE_LINE, SHOW_CURSOR))
 
 
+def test_a_short_phase_after_a_long_one_has_no_bar(monkeypatch):
+    monkeypatch.setattr(progress, "time", Clock())
+    monkeypatch.setattr(sys, "stderr", Stream(True))
+    with showing_on_stderr():
+        for label, steps in (("counting", 10), ("short", 1)):
+            update = console.progress(label)
+            for done in range(1, steps + 1):
+                update(done, steps)
+    assert "short" not in sys.stderr.getvalue()
+
+
 @pytest.mark.parametrize(
     ("terminal", "text"),
     [(True, f"{ERASE_LINE}starting …{ERASE_LINE}"), (False, "")],

@@ -206,6 +206,13 @@ def test_a_million_pixels_may_be_decoded_in_python() -> None:
     assert problem_of(data.replace(b"P6 1000", b"P6 1001")) == "too_large"
 
 
+@pytest.mark.parametrize(("frame", "expected"), [(0xC0, True), (0xC1, True), (0xC9, False)])
+def test_tensorflow_decodes_huffman_coding_alone(frame: int, expected: bool) -> None:
+    photo = open_photo(SOUND)
+    photo.content = SOUND.replace(b"\xff\xc0", bytes((0xFF, frame)), 1)
+    assert is_tf_decodable(photo) == expected
+
+
 def test_a_run_of_fill_bytes_takes_linear_time() -> None:
     # In and behind a scan they cost nothing; before it Pillow reads them one by one.
     filled = open_photo(SOUND[:-2] + b"\xff" * 1_000_000 + b"\0" * 9)

@@ -229,6 +229,15 @@ def test_a_failing_network_leaves_no_output(photos, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"b", "p.csv"}
 
 
+def test_a_pair_at_the_threshold_is_accepted(embedder, photos, tmp_path):
+    pairs, out = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n"), tmp_path / "out.csv"
+    run(embedder, pairs, out, photos, point=OperatingPoint(None))
+    score = float(rows_of(out)[0]["score"])
+    for threshold, same in ((score, "1"), (float(np.nextafter(score, 1)), "0")):
+        report = run(embedder, pairs, out, photos, point=OperatingPoint(threshold))
+        assert (rows_of(out)[0]["same"], report.same) == (same, int(same))
+
+
 def test_without_a_threshold_no_pair_is_accepted(embedder, photos, tmp_path):
     pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
     report = run(embedder, pairs, tmp_path / "out.csv", photos, point=OperatingPoint(None))
