@@ -17,6 +17,7 @@ from facepairs.evaluation.factors import Column
 from facepairs.evaluation.group_errors import measure_groups
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.scores import ScoredPairs, failed_pairs
+from facepairs.verification.provenance import Provenance
 
 FAIL, FAIL_HARD, OF_PERSON = 0.01, 0.08, 1.0  # chances of a photo; people differ by a factor
 QUARTERS = ("a", "b", "c", "d")
@@ -49,7 +50,8 @@ def _note_failures(note: Note, whole: ScoredPairs, failures: dict[str, str]) -> 
     """Note the failures to acquire and the rates that count them; truths are of all draws."""
     rows = zip(*whole.sides, whole.genuine.tolist(), whole.fold.tolist(), strict=True)
     bad = [row for row in rows if row[0] in failures or row[1] in failures]
-    pairs = replace(whole.without_photos(failures), failures=failures, failed=failed_pairs(bad))
+    origin = Provenance(model="drawn", pairs="drawn", failures=failures)
+    pairs = replace(whole.without_photos(failures), origin=origin, failed=failed_pairs(bad))
     found = measure_acquisition(pairs)
     assert found
     fta, attempted = found.fta, pairs.attempted
@@ -173,7 +175,7 @@ def _note_factor(note: Note, photos: Photos, pairs: ScoredPairs, names: list[str
     accepted = pairs.score >= _cut()
     sample = PeopleOfPairs(pairs.people, len(pairs))
     values = dict(zip(names, photos.noise.tolist(), strict=True))
-    found = Column("noise", values, "highest").measure(pairs, accepted, sample)
+    found = Column("noise", values, "highest").measure(pairs, accepted)
     noise = np.maximum(*([values[name] for name in side] for side in pairs.sides))
     level = next(name for name in found.levels if name.endswith("or more"))
     low = float(level.partition(" ")[0])
