@@ -22,6 +22,7 @@ import argparse
 import ast
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -349,6 +350,7 @@ def _run_tests(words: list[str], tree: Path, environment: dict[str, str]) -> NoR
     code = 3
     try:
         os.setsid()
+        gc.freeze()  # what the parent left is not to be collected here
         os.environ |= environment | tree_environment(tree)
         os.chdir(tree)
         sys.path[:0] = [str(tree), str(tree / "tests")]

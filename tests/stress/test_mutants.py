@@ -2,6 +2,7 @@
 
 import ast
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -181,7 +182,10 @@ def test_the_map_is_measured_once_for_a_package_and_anew_for_changed_tests(tree,
 @pytest.mark.parametrize(
     ("before", "expected"), [("size * 2", True), ("print(wide(20))", True), ("5", False)]
 )
-def test_a_fault_is_found_and_the_copy_mended(before, expected, crop_faults, line_map, tree):
+def test_a_fault_is_found_and_the_copy_mended(
+    before, expected, crop_faults, line_map, tree, monkeypatch
+):
+    monkeypatch.delitem(sys.modules, "test_crop", raising=False)  # the package's own
     path = tree / "facepairs" / "photos" / "crop.py"
     sound = path.read_bytes()
     assert is_found(crop_faults[before], tree, line_map) is expected

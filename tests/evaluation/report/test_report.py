@@ -108,6 +108,8 @@ def test_every_figure_and_table_is_on_the_page(single, several):
         assert f"<h1>{title}" in html
         assert html.count("data:image/svg+xml") == len(figures)
     assert 'id="table-differences"' in several[1]
+    for text, (one, more) in {"<h2>Details</h2>": (1, 0), 'href="#comparison"': (0, 1)}.items():
+        assert (single[1].count(text), several[1].count(text)) == (one, more)
 
 
 def test_numbers_on_the_page_are_those_of_the_summary(single, several):
