@@ -196,6 +196,8 @@ def turned_faces(pairs: AllPairs, yaw: npt.NDArray[np.float64]) -> tuple[TurnedF
     tables = []
     for above in TURNED:
         part = dataclasses.replace(pairs, hard=np.abs(yaw) >= above)
+        if not part.hard.any():  # drawn faces look ahead
+            continue
         words = (
             f"LFW, pairs with a face whose nose is {above:g} eye distances or more off the middle"
         )

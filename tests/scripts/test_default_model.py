@@ -39,7 +39,8 @@ def test_it_measures_every_pair_of_photos(many_faces, lists, tmp_path):
     assert errors.genuine_pairs == genuine
     assert errors.impostor_pairs == len(index) * (len(index) - 1) // 2 - genuine
     assert [row.below_px for row in included.small_faces] == [36, 60]
-    assert [row.above_yaw for row in included.turned_faces] == [0.36, 0.24]
+    assert included.turned_faces == ()  # drawn faces are turned by .23 at most
+    assert made.manifest.network.float32
     assert people.knows(list(index.people)).all()
     assert not people.trained_with(list(index.people)).any()
     assert included.cohort.shape[1] == 128
