@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -148,7 +149,8 @@ def test_no_file_of_another_folder_is_read(tmp_path):
     (tmp_path / "m.json").write_bytes(measured_of().to_bytes())
     (tmp_path / "p.json").write_bytes(Identities.of(["Ann"], []).to_bytes())
     for changes in ({"measured": "../m.json"}, {"people": "../p.json"}):
-        with pytest.raises(BadBundle, match="could point outside"):
+        (name,) = changes.values()
+        with pytest.raises(BadBundle, match=re.escape(repr(name))):
             Embedder.open(embedder(tmp_path / "e", **changes))
 
 
