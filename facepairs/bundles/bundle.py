@@ -14,9 +14,6 @@ Nothing in a bundle is ever executed or unpickled, and no file outside the folde
 """
 
 import hashlib
-import io
-import zipfile
-import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -135,6 +132,10 @@ class Bundle:
 
     def read_float32(self) -> bytes:
         """Return the network in float32, for devices that do not take 8 bits; raises BadBundle."""
+        import io
+        import zipfile  # some 10 ms, which the CPU does not need
+        import zlib
+
         entry = self.manifest.network.float32
         if entry is None:
             raise BadBundle(f"{self.folder}: has no network in float32")
