@@ -31,10 +31,9 @@ RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
 DCT = "INTEGER_ACCURATE"  # as Pillow decodes
 PLACED_AT_ONCE = 2**16  # images, to save memory
 
-# By EXIF orientation: from a place in the stored photo to the same in the upright one, (x, y).
+# By EXIF orientation, 1 to 8: from a place in the stored photo to that in the upright one, (x, y).
 TO_UPRIGHT = np.array(
     [
-        [(1, 0), (0, 1)],  # 0 is not used
         [(1, 0), (0, 1)],
         [(-1, 0), (0, 1)],
         [(-1, 0), (0, -1)],
@@ -113,7 +112,7 @@ class Cropper:
     def _place(self, images: Numbers) -> Placement:
         """Work out how images, int[N], are decoded."""
         jpegs = self._plan.jpegs[images]
-        sizes, turn = jpegs[:, 1::-1].astype(np.float64), TO_UPRIGHT[jpegs[:, 2]]  # x, y
+        sizes, turn = jpegs[:, 1::-1].astype(np.float64), TO_UPRIGHT[jpegs[:, 2] - 1]  # x, y
         to_crop = self._to_crop(images, sizes)
         shrink = 1 / np.hypot(*to_crop[:, :, 0].T)
         if self._plan.to_crop is None:

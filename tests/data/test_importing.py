@@ -1,5 +1,6 @@
 """Importing: every layout gives the same photos, and whatever is wrong leaves nothing behind."""
 
+import errno
 import json
 import tarfile
 import zipfile
@@ -91,6 +92,17 @@ def test_a_zip_of_windows_is_read(tmp_path: Path) -> None:
     assert b"Ann\\1.jpg" in path.read_bytes()
     import_photos(path, tmp_path / "out")
     assert set(tree(tmp_path / "out")) == {"Ann/1.jpg", "Bo/1.jpg"}
+
+
+def test_photos_on_another_disk_are_copied(
+    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(source: str, target: str) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr("os.link", link)
+    import_photos(faces, tmp_path / "out")
+    assert tree(tmp_path / "out") == tree(faces)
 
 
 def test_people_that_are_links_are_imported(tmp_path: Path) -> None:

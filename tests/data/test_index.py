@@ -116,7 +116,7 @@ def test_a_listing_gives_the_same_index_in_any_order(rows):
 
 def test_missing_images_and_people_are_not_found():
     index = FaceIndex.from_listing(["A/2.jpg", "A/4.jpg", "C é/1.jpg", "C/9.jpg"])
-    for name in ("A/1.jpg", "A/3.jpg", "A/5.jpg", "B/2.jpg", "D/1.jpg", "A", "", "C/1.jpg"):
+    for name in ("A/1.jpg", "A/3.jpg", "A/9.jpg", "B/2.jpg", "D/1.jpg", "A", "", "C/1.jpg"):
         assert index.find(name) is None
     assert [index.find_person(who) for who in ("A", "C", "C é", "B", "")] == [0, 1, 2, None, None]
 

@@ -1,11 +1,11 @@
 """Unpacking: content comes out unchanged; hostile and damaged archives are refused."""
 
-import contextlib
 import io
 import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from facepairs.errors import BadTransfer
 PHOTOS = {
     "x/Ann/1.jpg": b"one" * 3000,
     "x/Ann/2.jpg": b"two" * 2000,
-    "x/Zed/1.jpg": bytes(range(256)) * 40,
+    "x/Zed Li/1.jpg": bytes(range(256)) * 40,
 }
 
 
@@ -48,6 +48,22 @@ def test_names_in_utf8_need_no_flag_that_says_so(
     (tmp_path / "a").write_bytes(packed.replace(placeholder, in_archive))
     unpack(tmp_path / "a", into)
     assert tree(into) == {f"{unpacked}/1.jpg": b"photo"}
+
+
+def test_a_name_with_the_flag_stays_as_it_is(tmp_path: Path) -> None:
+    odd = {"\u251c\u2310/1.jpg": b"photo"}  # whose bytes on an old PC are UTF-8, too
+    (tmp_path / "into").mkdir()
+    (tmp_path / "a").write_bytes(zipped(odd))
+    unpack(tmp_path / "a", tmp_path / "into")
+    assert tree(tmp_path / "into") == odd
+
+
+def test_a_place_that_cannot_be_written_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(zipped(PHOTOS))
+    (tmp_path / "into").mkdir()
+    (tmp_path / "into" / "x").touch()
+    with pytest.raises(OSError, match="x"):
+        unpack(tmp_path / "a", tmp_path / "into")
 
 
 def member(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
@@ -115,16 +131,31 @@ def test_an_archive_above_a_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_bytes(zipped(PHOTOS))
-    for name, value, says in (
-        ("MAX_MEMBERS", 2, "3 .* 2"),
-        ("MAX_FILE_BYTES", 8000, "9,000 .* 8,000"),
-        ("MAX_TOTAL_BYTES", 20_000, "20,000"),
-    ):
-        (tmp_path / name).mkdir()
-        with monkeypatch.context() as patch:
-            patch.setattr(f"facepairs.data.unpack.{name}", value)
-            with pytest.raises(BadTransfer, match=says):
-                unpack(tmp_path / "a", tmp_path / name)
+    (tmp_path / "into").mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("facepairs.data.unpack.MAX_MEMBERS", 2)
+        with pytest.raises(BadTransfer, match=r"3 .* 2"):
+            unpack(tmp_path / "a", tmp_path / "into")
+        patch.setattr("facepairs.data.unpack.MAX_MEMBERS", 3)
+        (tmp_path / "all").mkdir()
+        unpack(tmp_path / "a", tmp_path / "all")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most"),
+    [([2**26 + 1], "67,108,864"), ([2**26] * 64 + [1], "4,294,967,296"), ([2**26] * 64, "")],
+)
+def test_an_archive_is_refused_above_the_bytes_it_may_have(
+    tmp_path: Path, sizes: list[int], most: str
+) -> None:
+    with zipfile.ZipFile(tmp_path / "a", "w") as bundle:
+        for number, size in enumerate(sizes):
+            bundle.writestr(f".{number}", b"x")  # hidden, so not unpacked
+            bundle.infolist()[-1].file_size = size  # as the directory at the end tells it
+    (tmp_path / "into").mkdir()
+    refused = pytest.raises(BadTransfer, match=f"more than {most}") if most else nullcontext()
+    with refused:
+        unpack(tmp_path / "a", tmp_path / "into")
 
 
 @given(cut=st.floats(0, 1), junk=st.binary(max_size=40), tar=st.booleans())
@@ -136,5 +167,5 @@ def test_a_damaged_archive_raises_no_other_error(cut: float, junk: bytes, tar: b
         place = Path(name)
         (place / "into").mkdir()
         (place / "a").write_bytes(data[:at] + junk + data[at + len(junk) + 1 :])
-        with contextlib.suppress(BadTransfer, OSError):
+        with suppress(BadTransfer, OSError):
             unpack(place / "a", place / "into")

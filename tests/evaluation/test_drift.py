@@ -4,14 +4,17 @@ import csv
 import itertools
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from golden import assert_golden
 from PIL import Image
 from processes.command_line import in_process
 from scipy.stats import f as fisher_f
 from tiny.bundles import tiny_bundle
 
+from facepairs.bundles.error_profile import operating_point
 from facepairs.bundles.rates import SampleFigures
 from facepairs.errors import BadBundle, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
@@ -167,17 +170,21 @@ def test_the_calibrations_own_photos_have_not_changed(calibrated, faces):
     assert "no difference beyond chance" in done.stdout
 
 
-def test_smaller_faces_are_seen(calibrated, faces, tmp_path):
+def test_smaller_and_darker_faces_are_seen(calibrated, faces, tmp_path):
     for photo in faces.glob("*/*.jpg"):
         (tmp_path / photo.parent.name).mkdir(exist_ok=True)
         with Image.open(photo) as image:
-            image.resize((80, 80)).save(tmp_path / photo.parent.name / photo.name, quality=95)
+            dark = image.resize((80, 80)).point(lambda value: value // 5)
+        dark.save(tmp_path / photo.parent.name / photo.name, quality=95)
     found = json.loads(in_process("drift", calibrated, tmp_path, "--json", check=1).stdout)
     assert found["changed"]
     sizes = next(change for change in found["changes"] if change["what"] == "face sizes")
     assert sizes["chance"] < 0.001
     assert sizes["here"][1] < sizes["calibration"][1]
-    assert any("distance and resolution" in line for line in found["advice"])
+    assert [line.partition(":")[0] for line in found["advice"][1:]] == [
+        "faces differ in size", "photos have other weaknesses"
+    ]  # fmt: skip
+    assert_golden(Path(__file__).parent / "golden" / "drift.json", found["changes"], rel=0.02)
 
 
 def test_scores_of_random_pairs_are_compared_without_labels(calibrated, faces, tmp_path):
@@ -198,7 +205,15 @@ def test_scores_of_random_pairs_are_compared_without_labels(calibrated, faces, t
 
     found = drift(calibrated, write(tmp_path / "same.csv", score))
     assert not found.changed
-    assert found.pairs <= len(score)
+    table = verifier.model.profile.errors
+    threshold = operating_point(verifier.model.profile).threshold
+    kept = score < threshold
+    sides, share = (left[kept], right[kept]), 1 - table.at(threshold).fmr.value
+    expected = change_of_scores(score[kept].astype(np.float64), sides, table.sample, share)
+    assert (found.people, found.pairs) == (len(photos), kept.sum())
+    assert (found.chance, *found.changes[0].here) == pytest.approx(
+        (expected.chance, *expected.here), rel=1e-5
+    )
     low = write(tmp_path / "lower.csv", score - 4 * score.std())
     assert drift(calibrated, low).changed
     few = tmp_path / "few.csv"

@@ -25,6 +25,7 @@ from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import CachePlan, build_cache
 from facepairs.pipeline.records.store import RecordStore
+from facepairs.support.console import showing
 
 CROP = 56
 FORMATS = {  # by file name: mode, size, options of Pillow
@@ -93,7 +94,11 @@ def test_all_stores_return_the_same_bits_in_batches_of_any_kind(mixed, tmp_path,
     frames = [image for image in everyone if mixed.name(image).startswith("Frame")]
     for images, size in ((everyone, 64), (everyone, 7), (frames, 12), (frames, 5)):
         assert np.array_equal(crops_of(store, images, size), alone[images])
-    assert np.array_equal(crops_of(MemoryStore.build(mixed, plan), everyone, 9), alone)
+    steps = []
+    with showing(progress=lambda phase: lambda *at: steps.append((phase, *at))):
+        in_memory = MemoryStore.build(mixed, plan)
+    assert np.array_equal(crops_of(in_memory, everyone, 9), alone)
+    assert steps == [("decoding images", len(mixed), len(mixed))]
     sampler = PairSampler(mixed.first, range(len(mixed.people)), 0)
     pairs = sampler.block(0, 0, 60)
     for encoding, loss in (("jpeg", 1.5), ("raw", 0)):
@@ -165,20 +170,33 @@ def test_large_photos_are_decoded_small_and_at_the_right_place(tmp_path, orienta
         assert np.quantile(distance, 0.75) <= 1
         if shrink < 16:  # the crop is within the photo
             assert distance.mean() < 0.75
-    plan = CropPlan(CropSpec(60, CROP), jpegs)
+    plan = CropPlan(CropSpec(110, CROP), jpegs)  # shrinks by 8.2, and resizing by two of that
     assert Cropper(plan).place(np.array([0])).decoder.tolist() == [3]
     crop = Cropper(plan).crop(data, 0, "photo").astype(int)
     assert np.abs(crop - plan.crop(photo, 0)).max() <= 2
 
 
-def test_large_batches_are_read_file_by_file_with_the_same_bits(mixed, monkeypatch):
-    frames = [image for image in range(len(mixed)) if mixed.name(image).startswith("Frame")]
-    store = FileStore(mixed, turned_plan(mixed, CROP))
-    together = crops_of(store, frames, 12)
-    monkeypatch.setattr(files, "MAX_BATCH_BYTES", 1)
-    black = tf.zeros([12, CROP, CROP, 3], tf.uint8)
+@pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
+def test_large_and_odd_batches_are_read_file_by_file_and_others_at_once(
+    mixed, monkeypatch, plan_of
+):
+    plan = plan_of(mixed, CROP)
+    plain = np.flatnonzero(Cropper(plan).place(np.arange(len(mixed))).decoder == 1)
+    frames = [image for image in plain.tolist() if mixed.name(image).startswith("Frame")][:6]
+    bytes_of_all = int(mixed.sizes[frames].sum())
+    black = tf.zeros([6, CROP, CROP, 3], tf.uint8)
     monkeypatch.setattr(files.Cropper, "read", lambda *_: black)
-    assert np.array_equal(crops_of(store, frames, 12), together)
+    store = FileStore(mixed, plan)
+    for images, limit, is_at_once in (
+        (frames, bytes_of_all, True),
+        (frames, bytes_of_all - 1, False),
+        ([*frames[1:], mixed.find("Any_4/plain.png")], 2 * bytes_of_all, False),
+        (frames[1:], bytes_of_all, False),
+    ):
+        monkeypatch.setattr(files, "MAX_BATCH_BYTES", limit)
+        alone = np.array([store.crop(image) for image in images])
+        expected = np.zeros_like(alone) if is_at_once else alone
+        assert np.array_equal(crops_of(store, images, 6), expected)
 
 
 def test_many_images_are_decoded_in_chunks(mixed):

@@ -1,10 +1,13 @@
 """`make_dataset`: what each of several readers gets of the batches."""
 
+import time
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from facepairs.data.pairs import PairList
-from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.dataset import load_ahead, make_dataset
 from facepairs.pipeline.memory import MemoryStore, zeros
 
 BATCH, BATCHES = 3, 8
@@ -41,3 +44,23 @@ def test_readers_share_the_batches_in_turn(store, readers):
         assert [left.tolist() for left, *_ in own] == [
             left.tolist() for left, *_ in whole[reader::readers]
         ]
+
+
+def test_a_store_is_asked_for_both_sides_of_a_batch(store):
+    asked = []
+
+    class Asked:
+        def loader(self, images):
+            asked.append(images)
+            return store.loader(images)
+
+    make_dataset(Asked(), blocks, BATCH, args=(7,))
+    assert asked == [2 * BATCH]
+
+
+def test_batches_stay_in_order_whatever_takes_longer():
+    def load(number):
+        return tf.numpy_function(lambda n: (time.sleep(0.1 * (n == 0)), n)[1], [number], tf.int64)
+
+    batches = load_ahead(tf.data.Dataset.range(4), load)
+    assert list(batches.as_numpy_iterator()) == [0, 1, 2, 3]

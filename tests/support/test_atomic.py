@@ -13,7 +13,7 @@ from facepairs.support.atomic import atomic_file, atomic_folder, is_temporary, t
 
 
 def test_a_file_appears_when_the_block_ends_without_error(tmp_path):
-    target = tmp_path / "deep" / "a.txt"
+    target = tmp_path / "very" / "deep" / "a.txt"
     with atomic_file(target) as handle:
         handle.write("größer\n")
         assert not target.exists()
@@ -87,6 +87,9 @@ def test_what_is_written_is_on_disk_before_it_takes_its_place(tmp_path, monkeypa
         with atomic_folder(tmp_path / "out") as folder:
             (folder / "deep").mkdir()
             (folder / "deep" / "file").write_text("x")
+            (tmp_path / "there").touch()
+            os.link(tmp_path / "there", folder / "linked")
+        assert (tmp_path / "there").stat().st_ino not in flushed  # it was on disk before
         written = [tmp_path / "out", tmp_path / "out" / "deep" / "file"]
     assert {path.stat().st_ino for path in (tmp_path, *written)} <= flushed
 

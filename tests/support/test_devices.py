@@ -31,6 +31,7 @@ class Failing(onnxruntime.InferenceSession):
     fails_in_use = False
 
     def __init__(self, content, options, providers, enable_fallback):
+        assert not enable_fallback  # it would print
         super().__init__(content, options, providers=["CPUExecutionProvider"])
         self.asked = providers
 

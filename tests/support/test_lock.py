@@ -36,6 +36,9 @@ def test_a_second_process_is_refused_with_the_first_ones_number(holder, tmp_path
     with pytest.raises(BadData, match=f" {holder.pid}"), held(tmp_path / "lock", tmp_path, BadData):
         pass
     assert (tmp_path / "lock").read_text() == f"{holder.pid}\n"
+    (tmp_path / "lock").write_text("")  # between locking and writing
+    with pytest.raises(BadData, match="just begun"), held(tmp_path / "lock", tmp_path, BadData):
+        pass
 
 
 def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
@@ -81,17 +84,17 @@ def test_one_thread_at_a_time_holds_a_lock(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(BadRun),
+        pytest.raises(BadRun, match="cache: File exists;"),
         held(tmp_path / "file" / "lock", tmp_path / "cache"),
     ):
         pass
 
 
 def test_a_folder_made_for_a_lock_goes_with_it_unless_something_was_written(tmp_path):
-    empty, used, there = (tmp_path / name for name in ("empty", "used", "there"))
+    empty, used, there = (tmp_path / name for name in ("empty", "new/used", "there"))
     there.mkdir()
     for folder in (empty, used, there):
         with held(folder / "run.lock", folder):
             if folder == used:
                 (folder / "result").touch()
-    assert sorted(tmp_path.rglob("*")) == [there, used, used / "result"]
+    assert sorted(tmp_path.rglob("*")) == [used.parent, used, used / "result", there]

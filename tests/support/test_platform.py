@@ -4,7 +4,9 @@ import ctypes
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -112,6 +114,31 @@ print(again < first / 4, held - psutil.Process().memory_info().rss > 15 * 2**20)
     assert run_here(code, cwd=None).split() == ["True", "True"]
 
 
+def test_the_c_library_is_asked_as_its_header_numbers_it(monkeypatch):
+    asked, trimmed = {}, []
+    library = SimpleNamespace(mallopt=asked.__setitem__, malloc_trim=trimmed.append)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    platform.keep_freed_memory()
+    platform.return_freed_memory()
+    assert asked == {-3: 1 << 25, -1: (1 << 31) - 1, -2: 1 << 26, -8: platform.cores() + 1}
+    assert trimmed == [0]
+
+
+@pytest.mark.parametrize(("counted", "cores"), [(7, 7), (None, 1)])
+def test_cores_are_counted_where_none_can_be_kept_from_a_process(monkeypatch, counted, cores):
+    monkeypatch.delattr("os.sched_getaffinity")
+    monkeypatch.setattr("os.cpu_count", lambda: counted)
+    assert platform.cores() == cores
+
+
+def test_what_is_kept_for_ever_is_not_destroyed():
+    kept = {1}
+    reference = weakref.ref(kept)
+    platform.keep_for_ever(kept)
+    del kept
+    assert reference() == {1}
+
+
 def test_no_module_but_platform_names_calls_of_one_system():
     words = ("fcntl", "posix_fallocate", "import resource", "mallopt", "malloc_trim", "os.killpg")
     words = (*words, "SIGKILL", "os.getuid", "os.fork", "sched_getaffinity", "import ctypes")
@@ -119,6 +146,13 @@ def test_no_module_but_platform_names_calls_of_one_system():
         if path.name != "platform.py":
             text = path.read_text("utf-8")
             assert [word for word in words if word in text] == [], path
+
+
+def test_windows_kills_the_process(monkeypatch):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        monkeypatch.setattr(sys, "platform", "win32")
+        platform.kill_with_children(process)
+        assert process.wait(30) != 0
 
 
 def test_a_process_is_killed_with_its_children():

@@ -53,7 +53,7 @@ def test_importing_counts_photos_and_unpacking_bytes(few_faces, tmp_path, phases
     archive.write_bytes(zipped(tree(few_faces)))
     import_photos(archive, tmp_path / "archive")
     unpacked = phases.pop("unpacking")
-    assert unpacked[-1][0] == unpacked[-1][1] > 0
+    assert 0 < unpacked[0][0] < unpacked[-1][0] == unpacked[-1][1]
     check(phases, {"importing photos": 32})
 
 

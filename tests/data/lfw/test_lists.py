@@ -67,6 +67,8 @@ def test_people_lists_are_read(tmp_path):
         (read_people, ["1", "Ada_B\t3", "Cy\t1"], 3, "more lines"),
         (read_people, ["x"], 1, "not a number"),
         (read_people, ["1", "Cy\t5001"], 2, "at most 5,000"),
+        (read_people, ["1", "Cy\t100000000"], 2, "at most 5,000"),
+        (read_people, ["1", "Cy\t1000000000"], 2, "not a number"),
     ],
 )
 def test_a_wrong_line_of_a_list_is_quoted(tmp_path, read, lines, where, why):
@@ -112,7 +114,7 @@ def test_pairs_of_missing_images_are_left_out_and_others_keep_their_fold(tmp_pat
     with pytest.raises(BadData) as caught:  # none is left
         read_pairs(path, INDEX, skip_missing=True)
     assert caught.value.arguments == ()  # missing images are left out already
-    path = write(tmp_path, "3", "Bo_C\t3", "Zed\t1", "Cy\t1")
+    path = write(tmp_path, "3", "Bo_C\t3", "Zed\t1", "Cy\t5000")
     (people,) = read_people(path, INDEX, skip_missing=True)
     assert [INDEX.people[p] for p in people] == ["Bo_C", "Cy"]
     with pytest.raises(BadData, match="has 3 images, the list says 2"):  # not of this data set

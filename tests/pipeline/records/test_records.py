@@ -98,6 +98,9 @@ def test_shuffling_is_a_function_of_seed_and_pass(built):
     in_order = keys(store.batches(7, None), steps)
     assert sorted(one_pass) == sorted(next_pass) == sorted(in_order)
     assert one_pass != in_order
+    order = [in_order.index(key) for key in run]
+    assert order[:6] == [64, 37, 3, 17, 44, 6]  # golden: a seed means the same everywhere
+    assert order[PAIRS:][3:6] == [7, 5, 63]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,7 @@ def test_every_batch_has_its_size(built):
     store = RecordStore.open(built)
     batches = islice(store.batches(32, None).as_numpy_iterator(), 5)
     assert [len(genuine) for _, genuine in batches] == [32] * 5
+    store.batches(PAIRS, None)  # the largest
     with pytest.raises(BadConfig, match="71"):
         store.batches(71, None)
 
