@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from drawn.photos import exif_of, jpeg, put
 
-from facepairs.data.findings import DatasetReport, Finding
+from facepairs.data.findings import DatasetReport, Finding, list_first
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.support.console import showing
@@ -108,6 +108,10 @@ def test_duplicates_of_one_person_include_links(tmp_path: Path) -> None:
     assert finding.severity == "warning"
     assert finding.paths == ("Ann/1.jpg", "Ann/3.jpg", "Ann/4.jpg")
     assert report.ok
+
+
+def test_a_finding_names_three_photos_and_counts_the_others() -> None:
+    assert [list_first("abcde"[:names]) for names in (3, 5)] == ["a, b, c", "a, b, c and 2 more"]
 
 
 def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:

@@ -36,10 +36,10 @@ def test_only_an_older_output_of_the_same_kind_may_be_replaced(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a").touch()
     check_output_folder(tmp_path, "a bundle", files_of)
-    with pytest.raises(BadData):
+    with pytest.raises(BadData, match="exists and is not an empty folder;"):
         check_output_folder(tmp_path)
     (tmp_path / "manifest.json").rename(tmp_path / "photo.jpg")
-    with pytest.raises(BadConfig):
+    with pytest.raises(BadConfig, match="neither a bundle nor an empty folder;"):
         check_output_folder(tmp_path, "a bundle", files_of, error=BadConfig)
     with pytest.raises(BadData):
         check_output_folder(tmp_path / "photo.jpg", "a bundle", lambda folder: ["photo.jpg"])
@@ -59,7 +59,7 @@ def test_a_file_that_is_not_on_the_list_keeps_a_folder(tmp_path, name):
     (tmp_path / "manifest.json").write_text('{"files": ["b"]}')
     (tmp_path / "deep").mkdir()
     (tmp_path / name).symlink_to("nowhere")
-    with pytest.raises(BadData):
+    with pytest.raises(BadData, match=f"{name} does not belong to it;"):
         check_output_folder(tmp_path, "a bundle", files_of)
 
 
@@ -95,8 +95,9 @@ def test_a_loop_of_links_is_refused(tmp_path):
 )
 def test_an_output_file_replaces_text_or_what_bears_our_mark(tmp_path, content, mark, is_replaced):
     (tmp_path / "out").write_bytes(content)
-    refused = contextlib.nullcontext() if is_replaced else pytest.raises(BadData)
-    with refused:
+    is_not = "an earlier output" if mark else "a text file"
+    refused = pytest.raises(BadData, match=f"is not {is_not};")
+    with contextlib.nullcontext() if is_replaced else refused:
         check_output_file(tmp_path / "out", mark)
     check_output_file(tmp_path / "new", mark)
     with pytest.raises(BadData):
