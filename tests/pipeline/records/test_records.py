@@ -1,5 +1,6 @@
 """The pair cache: the sampler's blocks, the pixels of the files, and every damage is found."""
 
+import io
 import json
 from collections.abc import Iterator
 from itertools import islice
@@ -12,6 +13,7 @@ from drawn.caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
 from drawn.crop_plans import whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image, JpegImagePlugin
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
@@ -55,6 +57,8 @@ def test_every_shard_is_a_block_of_the_sampler(index, built):
     for name, column in (("left_id", wanted.left), ("right_id", wanted.right)):
         assert [row[name].int64_list.value[0] for row in rows] == column.tolist()
     assert [row["genuine"].int64_list.value[0] for row in rows] == wanted.genuine.tolist()
+    with Image.open(io.BytesIO(rows[0]["left"].bytes_list.value[0])) as jpeg:
+        assert JpegImagePlugin.get_sampling(jpeg) == 0  # every pixel has a colour of its own
     paths = sorted(map(str, built.glob("*.tfrecord")))
     counts = [sum(1 for _ in tf.data.TFRecordDataset(path)) for path in paths]
     assert counts == [17, 18, 17, 18]
