@@ -8,7 +8,7 @@ from contextlib import suppress
 def main() -> None:
     """Run the command line; an import error must not look like a verdict (exit codes 0, 1, 3)."""
     try:
-        from facepairs.cli.main import main as run
+        from facepairs.cli.app import main as run
 
         run()
     except Exception as error:  # noqa: BLE001 - of memory, of a file that is damaged or missing

@@ -10,7 +10,7 @@ from processes.command_line import SEVERAL, Result
 from processes.core_environment import extra_packages, link_core, run_in
 from tiny.embedders import embedder
 
-from facepairs.cli.main import COMMANDS, build_command
+from facepairs.cli.app import COMMANDS, build_command
 from facepairs.support.extras import EXTRAS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs links between folders")

@@ -44,7 +44,7 @@ def shell_commands() -> list[tuple[str, str]]:
 
 def parse(words: list[str]) -> None:
     """Parse a command of facepairs without running it; raise for an unknown option or value."""
-    from facepairs.cli.main import build_command
+    from facepairs.cli.app import build_command
 
     command: Any = build_command()
     while hasattr(command, "list_commands"):

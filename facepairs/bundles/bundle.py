@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from facepairs.bundles.error_profile import MEASURED, ErrorProfile, parse_measured
-from facepairs.bundles.identities import Identities, parse_identities
 from facepairs.bundles.manifest import (
     DIGEST,
     IDENTITIES,
     MANIFEST,
     MAX_FILE_BYTES,
+    Identities,
     Manifest,
     manifest_digest,
+    parse_identities,
     parse_json_object,
     parse_manifest,
     read_regular_file,

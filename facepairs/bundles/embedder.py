@@ -45,8 +45,13 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from facepairs.bundles.error_profile import ErrorProfile, parse_measured
-from facepairs.bundles.identities import NOBODY, Identities, parse_identities
-from facepairs.bundles.manifest import check_file_name, read_regular_file
+from facepairs.bundles.manifest import (
+    NOBODY,
+    Identities,
+    check_file_name,
+    parse_identities,
+    read_regular_file,
+)
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 from facepairs.support.validation import parse_toml, validate

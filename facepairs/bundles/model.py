@@ -21,8 +21,7 @@ from facepairs.bundles.embedder import (
     networks_folder,
 )
 from facepairs.bundles.error_profile import ErrorProfile
-from facepairs.bundles.identities import Identities
-from facepairs.bundles.manifest import DIGEST, MANIFEST, Alignment, Kind, Manifest
+from facepairs.bundles.manifest import DIGEST, MANIFEST, Alignment, Identities, Kind, Manifest
 from facepairs.errors import BadBundle
 from facepairs.photos.crop import CropSpec
 

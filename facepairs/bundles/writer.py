@@ -16,12 +16,12 @@ import msgspec
 from facepairs.bundles.bundle import CARD, Bundle
 from facepairs.bundles.embedder import EMBEDDER, Embedder, is_embedder
 from facepairs.bundles.error_profile import MEASURED, ErrorProfile, parse_measured
-from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import (
     DIGEST,
     IDENTITIES,
     MANIFEST,
     SCHEMA,
+    Identities,
     Manifest,
     check_file_name,
     manifest_digest,

@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from facepairs.choices import Encoding
-from facepairs.cli.shared.app import App
+from facepairs.cli.app import App
 from facepairs.cli.shared.options import (
     Align,
     AnyData,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.app import App
+from facepairs.cli.app import App
 from facepairs.cli.shared.options import Data, Json
 from facepairs.cli.shared.output import (
     MAX_SHOWN,

@@ -93,7 +93,7 @@ def evaluate(
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import write_page
-    from facepairs.evaluation.report.export import write_figures, write_tables
+    from facepairs.evaluation.report.figures import write_figures, write_tables
 
     if replay is not None:
         others = (protocol, lists, pairs, out, report, tables, figures, groups, families, factors)
@@ -135,7 +135,7 @@ def _check_outputs(
     out: Path | None, report: Path | None, tables: Path | None, figures: Path | None
 ) -> None:
     """Refuse places that cannot be written, before anything is measured."""
-    from facepairs.evaluation.report.export import check_folder
+    from facepairs.evaluation.report.figures import check_folder
     from facepairs.verification.provenance import check_scores_file
 
     if report is not None and report.suffix.lower() not in (".html", ".htm"):

@@ -11,7 +11,7 @@ import msgspec
 from facepairs.bundles.model import Model, open_model
 from facepairs.data.groups import PeopleGroups, read_families, read_groups
 from facepairs.errors import BadConfig, BadImage
-from facepairs.evaluation.decisions import decide
+from facepairs.evaluation.error_rates import decide
 from facepairs.evaluation.factors import (
     FACES,
     Column,
@@ -25,8 +25,12 @@ from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.curves import FARS
 from facepairs.evaluation.pair_scores import PhotoScores, describe_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
-from facepairs.evaluation.record import EvaluationRecord, record_of
-from facepairs.evaluation.report.statement import history_table, statement_table
+from facepairs.evaluation.report.statement import (
+    EvaluationRecord,
+    history_table,
+    record_of,
+    statement_table,
+)
 from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import ScoredPairs, match_pairs, write_scores

@@ -12,7 +12,7 @@ from facepairs.bundles.error_profile import Calibration, ErrorProfile
 from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
-from facepairs.evaluation.decisions import parts_of
+from facepairs.evaluation.error_rates import parts_of
 from facepairs.evaluation.lookalikes import LookAlikes
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import FARS, pairs_needed, threshold_at_fmr

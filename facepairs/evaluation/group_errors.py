@@ -21,10 +21,10 @@ from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
-from facepairs.evaluation.acquisition import AttemptedPhotos
 from facepairs.evaluation.error_rates import (
     MIN_IMPOSTORS,
     MIN_PEOPLE,
+    AttemptedPhotos,
     errors_by_group,
     is_small,
     pairs_of_labels,

@@ -13,11 +13,14 @@ from facepairs.bundles.model import Model
 from facepairs.bundles.rates import BALANCED, Errors, OperatingPoint
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.acquisition import (
+from facepairs.evaluation.error_rates import (
+    Decisions,
+    ThresholdFrom,
+    decide,
+    decide_at,
     measure_acquisition,
     with_generalised_rates,
 )
-from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide, decide_at
 from facepairs.evaluation.factors import Column, measure_factors
 from facepairs.evaluation.fitting import cross_fitted_probability
 from facepairs.evaluation.group_errors import measure_groups
@@ -40,7 +43,7 @@ from facepairs.evaluation.sources import (
     short_name,
 )
 from facepairs.evaluation.summary import About, Summary, summarise
-from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.photo_record import FaceSample
 from facepairs.support.words import counted
 from facepairs.verification.provenance import FaceNumbers, provenance_of, with_photos
 

@@ -14,7 +14,7 @@ from facepairs.errors import BadData
 from facepairs.evaluation.evaluate import EvaluationResult, compare_measurements
 from facepairs.evaluation.factors import FACES, read_factors
 from facepairs.evaluation.measurement import Measurement, measure_scores
-from facepairs.evaluation.record import EvaluationRecord
+from facepairs.evaluation.report.statement import EvaluationRecord
 from facepairs.evaluation.summary import Summary
 from facepairs.support.extras import require_extra
 from facepairs.support.places import file_sha256

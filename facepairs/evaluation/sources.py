@@ -15,8 +15,7 @@ import numpy as np
 from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.embedder import is_embedder
 from facepairs.bundles.error_profile import Calibration
-from facepairs.bundles.identities import hashed_in
-from facepairs.bundles.manifest import MANIFEST
+from facepairs.bundles.manifest import MANIFEST, hashed_in
 from facepairs.bundles.model import Model
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig, BadData

@@ -15,9 +15,14 @@ import numpy as np
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import NotEnough
-from facepairs.evaluation.acquisition import Acquisition
-from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
-from facepairs.evaluation.error_rates import errors_of, is_small
+from facepairs.evaluation.error_rates import (
+    Acquisition,
+    Decisions,
+    ThresholdFrom,
+    decide,
+    errors_of,
+    is_small,
+)
 from facepairs.evaluation.factors import Factor
 from facepairs.evaluation.group_errors import GroupDifferences
 from facepairs.evaluation.identification import IdentificationFigures

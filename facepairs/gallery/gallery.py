@@ -23,14 +23,12 @@ from facepairs.gallery.enrol import (
     note_known,
     read_submitted,
 )
-from facepairs.gallery.identification import Identification, identify_among
+from facepairs.gallery.identification import Identification, Vectors, identify_among
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewFace, Person, now_s
-from facepairs.gallery.vectors import Vectors
-from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import ImageSource
-from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.photo_record import FaceSample, PhotoRecord
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line

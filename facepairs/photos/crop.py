@@ -17,8 +17,7 @@ from PIL import Image
 
 from facepairs.choices import Align
 from facepairs.photos.decode import upright
-from facepairs.photos.photo import ImageSource, Photo, open_photo
-from facepairs.photos.pixels import Pixels
+from facepairs.photos.photo import ImageSource, Photo, Pixels, open_photo
 
 MAX_FRAME_PX = 4096  # a manifest that asks for more would have us allocate it
 

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
-from facepairs.photos.hazards import (
+from facepairs.errors import ImageProblem
+from facepairs.photos.formats import (
     END,
     FRAMES,
     JPEG,
@@ -24,7 +26,6 @@ from facepairs.photos.hazards import (
     tags_overclaim,
 )
 from facepairs.photos.photo import Photo, damage_as_bad_image, quiet_pillow, undecoded
-from facepairs.photos.pixels import to_rgb
 from facepairs.support.platform import return_freed_memory
 
 BUDGET_PX = 50_000_000  # some 400 MB at worst
@@ -32,6 +33,7 @@ LARGE_PIXELS = 8_000_000
 # Per pixel: WebP holds three canvases and a copy, AVIF and HEIF their planes and copies, TIFF a
 # strip.
 CANVASES_COST, STRIP_COST = 4, 2
+MAX_16_BIT = 2**16 - 1
 KEPT_PIXELS = 4_000_000  # of an image that is kept for the next caller
 
 EXIF_ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
@@ -138,6 +140,25 @@ def upright(photo: Photo, shrink: float = 1) -> Iterator[tuple[Image.Image, int]
         if math.prod(image.size) <= KEPT_PIXELS:
             photo.kept = image, divisor
         yield image, divisor
+
+
+def to_rgb(image: Image.Image, name: str) -> Image.Image:
+    """Convert a Pillow image of any mode to 8-bit RGB without alpha.
+
+    Raises:
+        ImageProblem: It has 32 bits a pixel in one channel.
+    """
+    if image.mode.startswith("I"):  # 16 bits; those of a PGM come in 32
+        values = np.asarray(image)
+        if not values.size or (values.min() >= 0 and values.max() <= MAX_16_BIT):
+            high_bytes = (values >> 8).astype(np.uint8)  # Pillow's own conversion clips
+            image = Image.fromarray(high_bytes)
+    if image.mode in ("I", "F"):
+        reason = "32 bits a pixel; convert it to 8 or 16 bits a channel"
+        raise ImageProblem(name, "unsupported", reason)
+    if image.mode != "RGB" and "transparency" in image.info:
+        image = image.convert("RGBA")  # Pillow warns when it converts to RGB directly
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _shrink_jpeg(image: Image.Image, divisor: int) -> int:

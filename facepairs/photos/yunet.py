@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from facepairs.errors import BadConfig
 from facepairs.photos.frame import Face
-from facepairs.photos.pixels import Pixels
+from facepairs.photos.photo import Pixels
 from facepairs.support.devices import Session
 
 FILE = "face_detection_yunet_2023mar.onnx"

@@ -25,7 +25,7 @@ from facepairs.bundles.error_profile import MEASURED, Calibration, operating_poi
 from facepairs.bundles.manifest import IDENTITIES, Alignment
 from facepairs.bundles.scorer import OnnxSession
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.models.export.probe import CROPS, Crops, probe_crops
+from facepairs.models.export.convert import CROPS, Crops, probe_crops
 from facepairs.photos.crop import CropSpec
 from facepairs.photos.frame import TEMPLATE, WEIGHTS
 from facepairs.support.atomic import atomic_folder

@@ -12,8 +12,7 @@ from typing import Any
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.error_profile import ErrorProfile
-from facepairs.bundles.identities import NOBODY, Identities
-from facepairs.bundles.manifest import StartingBundle
+from facepairs.bundles.manifest import NOBODY, Identities, StartingBundle
 from facepairs.bundles.model import Model, load_bundle
 from facepairs.bundles.writer import write_bundle
 from facepairs.evaluation.pair_scores import refuse_unusable, score_pairs

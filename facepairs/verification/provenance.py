@@ -13,12 +13,11 @@ from typing import IO, Any, Literal
 import msgspec
 
 from facepairs.bundles.error_profile import Calibration
-from facepairs.bundles.identities import Identities
-from facepairs.bundles.manifest import read_regular_file
+from facepairs.bundles.manifest import Identities, read_regular_file
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Errors, OperatingPoint
 from facepairs.errors import BadBundle, BadData
-from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.photo_record import FaceSample
 from facepairs.support.atomic import atomic_file
 from facepairs.support.places import check_output_file, file_sha256
 from facepairs.support.validation import validate

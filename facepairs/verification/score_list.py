@@ -22,15 +22,14 @@ from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import find_file
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
-from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import read_image_file
+from facepairs.photos.photo_record import FaceSample
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.support.results import Result
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file, with_photos
-from facepairs.verification.scoring import READING, Indices, score_samples
 from facepairs.verification.verdict import are_copies, with_hint_of_copies, with_hint_of_others
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import READING, Indices, Verifier, score_samples
 
 SIDES = ("left", "right")
 COPIED = ("genuine", "fold")  # columns that are copied to the output

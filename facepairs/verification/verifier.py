@@ -1,4 +1,4 @@
-"""`Verifier`: compare the faces of two photos, and embed many."""
+"""`Verifier`: compare the faces of two photos, score many pairs, and embed many photos."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -18,15 +18,60 @@ from facepairs.bundles.model import Model, open_model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer, open_scorer
 from facepairs.errors import BadData
-from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
 from facepairs.photos.photo import ImageSource
+from facepairs.photos.photo_record import FaceRef, FaceSample, choose_face
 from facepairs.photos.reader import PhotoReader
+from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.verdict import Verdict, with_hint_of_copies, with_hint_of_others
 
 if TYPE_CHECKING:
     from facepairs.data.index import FaceIndex
     from facepairs.photos.photo_record import PhotoRecord
     from facepairs.photos.subject_faces import SubjectFaces
+
+
+CHUNK_PAIRS = 512  # scored at a time
+READING = "reading photos"  # the phase that progress shows
+
+Indices = npt.NDArray[np.integer[Any]]
+
+
+def score_samples(
+    scorer: Scorer, samples: Mapping[int, FaceSample], left: Indices, right: Indices
+) -> ScoreArray:
+    """Score pairs of faces.
+
+    Args:
+        scorer: The network.
+        samples: The face of each photo, by its number, as `PhotoReader.read` returned it.
+        left: integer[N], numbers of photos.
+        right: integer[N], the same.
+
+    Returns:
+        float32[N], NaN where a photo cannot be used.
+    """
+    bad = [number for number, sample in samples.items() if sample.error]
+    usable = np.flatnonzero(~(np.isin(left, bad) | np.isin(right, bad)))
+
+    def score(rows: Indices) -> ScoreArray:
+        sides = ([samples[number] for number in side[rows].tolist()] for side in (left, right))
+        return score_faces(scorer, *sides)
+
+    scores = np.full(len(left), np.nan, np.float32)
+    chunks = (usable[at : at + CHUNK_PAIRS] for at in range(0, len(usable), CHUNK_PAIRS))
+    scores[usable] = np.concatenate([np.zeros(0, np.float32), *thread_map(score, chunks)])
+    return scores
+
+
+def score_faces(
+    scorer: Scorer, left: Sequence[FaceSample], right: Sequence[FaceSample]
+) -> ScoreArray:
+    """Score faces that `PhotoReader.read` returned with others, pair by pair: float32[N]."""
+    rows = (
+        np.stack([face.embedding for face in side])  # type: ignore[misc]
+        for side in (left, right)
+    )
+    return scorer.compare(*rows)
 
 
 class Verifier:
@@ -266,9 +311,6 @@ class Verifier:
         return list(self._read(images))
 
     def _read(self, images: Iterable[ImageSource | FaceRef | FaceSample]) -> Iterator[FaceSample]:
-        from facepairs.support.parallel import batches, thread_map, unbatched  # costs 15 ms
-        from facepairs.verification.scoring import READING
-
         if is_one_image(images):
             raise BadData("images is a single image; give a list: [image]")
         named = (

@@ -21,7 +21,7 @@ EPOCHS = 3
 WORKER = """
 import os, sys
 os.sched_setaffinity(0, {int(core) for core in sys.argv.pop(1).split(",")})
-from facepairs.cli.main import main
+from facepairs.cli.app import main
 main(sys.argv[1:])
 """
 Row = dict[str, Any]

@@ -38,12 +38,11 @@ from facepairs.bundles.error_profile import (
     SmallFaces,
     TurnedFaces,
 )
-from facepairs.bundles.identities import NOBODY, Identities
+from facepairs.bundles.manifest import NOBODY, Identities
 from facepairs.bundles.model import load_bundle
 from facepairs.bundles.rates import ErrorTable
 from facepairs.bundles.writer import check_replaceable, write_bundle
-from facepairs.cli.shared.output import ERROR, log, print_error
-from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.cli.shared.output import ERROR, log, print_error, showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import limit_pairs_per_person
@@ -64,7 +63,7 @@ from facepairs.evaluation.pair_scores import embed_images
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
-from facepairs.photos.face_sample import FaceSample
+from facepairs.photos.photo_record import FaceSample
 from facepairs.photos.photo_table import photo_records
 from facepairs.photos.reader import PhotoReader
 from facepairs.recipes import RECIPES

@@ -19,8 +19,7 @@ from typing import Any, get_args, get_type_hints
 from msgspec import inspect
 from python_reference import PYTHON_MARKER, with_python
 
-from facepairs.cli.main import build_command
-from facepairs.cli.shared.app import global_options
+from facepairs.cli.app import build_command, global_options
 from facepairs.config import TEMPLATE, TrainConfig
 from facepairs.data.findings import DatasetReport
 from facepairs.data.importing import ImportReport

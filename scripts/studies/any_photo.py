@@ -36,8 +36,7 @@ from pictures import (
     TURNS_DEG,
 )
 
-from facepairs.cli.shared.output import ERROR, print_error
-from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.cli.shared.output import ERROR, print_error, showing_on_stderr
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import BadConfig, FacepairsError

@@ -1,6 +1,6 @@
 """Background faces of LFW: how near are strangers to each other, before and after unclear ones go?
 
-The limits of `grouping.clarity` were chosen on the photos of View 1's training people that show
+The limits of `grouping.collection` were chosen on the photos of View 1's training people that show
 several faces; those of its test people are reported. Nobody knows whom background faces show, so
 the shares are of faces on photos of two people, some of whom are one person.
 

@@ -46,8 +46,7 @@ from facepairs.bundles.error_profile import Calibration, ErrorProfile
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
-from facepairs.evaluation.decisions import decide, decide_at
-from facepairs.evaluation.error_rates import errors_by_group
+from facepairs.evaluation.error_rates import decide, decide_at, errors_by_group
 from facepairs.evaluation.fitting import measure_errors
 from facepairs.evaluation.grouping import Cells, agreement
 from facepairs.evaluation.identification import identification_figures, split_people

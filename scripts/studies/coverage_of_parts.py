@@ -10,9 +10,12 @@ from drawn_population import Bools, Floats, Ints, Pairs, Photos, score_pairs, tr
 
 from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.data.groups import PeopleGroups
-from facepairs.evaluation.acquisition import measure_acquisition, with_generalised_rates
-from facepairs.evaluation.decisions import decide_at
-from facepairs.evaluation.error_rates import MIN_IMPOSTORS
+from facepairs.evaluation.error_rates import (
+    MIN_IMPOSTORS,
+    decide_at,
+    measure_acquisition,
+    with_generalised_rates,
+)
 from facepairs.evaluation.factors import Column
 from facepairs.evaluation.group_errors import measure_groups
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs

@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.shared.output import ERROR, log, print_error
-from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.cli.shared.output import ERROR, log, print_error, showing_on_stderr
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people

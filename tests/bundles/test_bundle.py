@@ -17,11 +17,13 @@ from facepairs.bundles.bundle import (
     NETWORK,
     Bundle,
 )
-from facepairs.bundles.identities import Identities, hashed_in, identity_hash
 from facepairs.bundles.manifest import (
     DIGEST,
     MANIFEST,
+    Identities,
     TrainingRecord,
+    hashed_in,
+    identity_hash,
     manifest_digest,
     parse_manifest,
 )

@@ -16,7 +16,7 @@ from tiny.bundles import embedding_network, measured_of, onnx_model, tiny_bundle
 from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
 from facepairs.bundles.embedder import ARCFACE_POINTS, Embedder
-from facepairs.bundles.identities import Identities, identity_hash
+from facepairs.bundles.manifest import Identities, identity_hash
 from facepairs.bundles.model import open_model
 from facepairs.bundles.writer import write_calibrated
 from facepairs.errors import BadBundle, BadData

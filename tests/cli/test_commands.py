@@ -5,8 +5,7 @@ from typing import Any
 
 from processes.command_line import in_process
 
-from facepairs.cli.main import COMMANDS, build_command
-from facepairs.cli.shared.app import global_options
+from facepairs.cli.app import COMMANDS, build_command, global_options
 
 MOST_COMMANDS, MOST_OPTIONS = 28, 119
 UNCOUNTED = {"--help", "--json", "--quiet", "--verbose"}

@@ -7,7 +7,7 @@ import pytest
 from processes.command_line import Result, in_process
 from tiny.scores import draw_photos, invented, write_method
 
-from facepairs.evaluation.decisions import ThresholdFrom
+from facepairs.evaluation.error_rates import ThresholdFrom
 from facepairs.evaluation.report.tables import SOURCES
 from facepairs.evaluation.scores import write_scores
 

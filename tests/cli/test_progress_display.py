@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from facepairs.cli.shared import progress
-from facepairs.cli.shared.output import ERASE_LINE, log, print_error
-from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.cli.shared import output as progress
+from facepairs.cli.shared.output import ERASE_LINE, log, print_error, showing_on_stderr
 from facepairs.support import console
 
 SHOW_CURSOR = "\x1b[?25h"

@@ -11,7 +11,7 @@ import pytest
 from processes.command_line import command, facepairs, in_process
 
 from facepairs.bundles import model
-from facepairs.cli import main as cli
+from facepairs.cli import app as cli
 from facepairs.cli.shared.output import describe_failure
 
 

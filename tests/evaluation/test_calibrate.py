@@ -14,7 +14,7 @@ from tiny.bundles import cohort_of, error_table, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL, NETWORK
 from facepairs.bundles.error_profile import operating_point
-from facepairs.bundles.identities import Identities, identity_hash
+from facepairs.bundles.manifest import Identities, identity_hash
 from facepairs.bundles.model import load_bundle
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.minimums import (
@@ -27,7 +27,7 @@ from facepairs.data.minimums import (
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
-from facepairs.evaluation.decisions import halves
+from facepairs.evaluation.error_rates import halves
 from facepairs.evaluation.fitting import calibrate as fit_calibration
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.protocols import choose_pairs

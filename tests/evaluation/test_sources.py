@@ -7,7 +7,7 @@ import pytest
 from tiny.bundles import tiny_bundle
 from tiny.scores import invented, write_method
 
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import Identities
 from facepairs.bundles.model import load_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList

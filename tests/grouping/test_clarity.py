@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter, ImageOps
 
-from facepairs.grouping.clarity import (
+from facepairs.grouping.collection import (
     CLEAR_PX,
     CLEAR_SCORE,
     CLEAR_YAW,
     OUTSIDE,
     doubts,
 )
-from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import FACE_PX, TEMPLATE, Face
 from facepairs.photos.hints import Hint
-from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.photo_record import FaceSample, PhotoRecord
 from facepairs.photos.reader import PhotoReader
 
 SIDE_PX = 100

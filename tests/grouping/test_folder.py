@@ -29,8 +29,8 @@ from facepairs.grouping.folder import (
     read_list,
     read_people_folder,
 )
+from facepairs.grouping.group import write_people_folder
 from facepairs.grouping.groups import KnownFaces, group_faces
-from facepairs.grouping.write import write_people_folder
 
 
 @pytest.mark.parametrize(

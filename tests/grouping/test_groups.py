@@ -8,10 +8,10 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
-from facepairs.grouping import linkage, review
+from facepairs.grouping import groups as review
+from facepairs.grouping import linkage
 from facepairs.grouping.expected import ExpectedErrors, expect_errors
-from facepairs.grouping.groups import KnownFaces, group_faces
-from facepairs.grouping.review import certainties
+from facepairs.grouping.groups import KnownFaces, certainties, group_faces
 
 ERRORS = grouping_errors()
 

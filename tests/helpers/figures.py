@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.rates import BALANCED, OperatingPoint
-from facepairs.evaluation.decisions import ThresholdFrom, decide, decide_at
+from facepairs.evaluation.error_rates import ThresholdFrom, decide, decide_at
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 from facepairs.evaluation.metrics.reliability import expected_calibration_error

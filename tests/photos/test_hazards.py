@@ -27,7 +27,7 @@ from facepairs.photos.decode import (
     turn_of,
     upright,
 )
-from facepairs.photos.hazards import (
+from facepairs.photos.formats import (
     SCAN,
     find_hazard,
     has_several_scans,

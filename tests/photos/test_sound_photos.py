@@ -10,8 +10,7 @@ from PIL import Image, PngImagePlugin
 
 from facepairs import BadConfig, BadImage, Verifier
 from facepairs.photos.crop import CropSpec, load_crop
-from facepairs.photos.photo import open_photo
-from facepairs.photos.pixels import MAX_PIXELS
+from facepairs.photos.photo import MAX_PIXELS, open_photo
 
 SPEC = CropSpec(80, 80)
 

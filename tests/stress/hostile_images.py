@@ -27,7 +27,7 @@ from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import command
 
-from facepairs.cli.shared.progress import showing_on_stderr
+from facepairs.cli.shared.output import showing_on_stderr
 from facepairs.support import console
 
 MAX_S, MAX_MB = 5.0, 1024

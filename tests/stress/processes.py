@@ -47,7 +47,7 @@ def warm_up() -> None:
     import sklearn.isotonic  # noqa: F401
     import tf2onnx  # noqa: F401
 
-    import facepairs.cli.main
+    import facepairs.cli.app
     import facepairs.evaluation.calibrate
     import facepairs.training.export
     import facepairs.training.fit
@@ -59,7 +59,7 @@ def command_line(*words: object) -> Work:
     """Return work that runs `facepairs` with these words."""
 
     def work() -> None:
-        from facepairs.cli.main import main
+        from facepairs.cli.app import main
 
         main([str(word) for word in words])
 

@@ -20,7 +20,7 @@ from tiny.bundles import (
 )
 
 from facepairs.bundles.bundle import MODEL
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import Identities
 from facepairs.bundles.model import load_bundle
 from facepairs.bundles.rates import GroupErrors
 from facepairs.bundles.writer import rewrite_bundle, write_bundle

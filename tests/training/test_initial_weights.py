@@ -8,7 +8,7 @@ import pytest
 from tiny.bundles import write_bundle_of
 
 from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.config import TrainConfig, read_table
 from facepairs.data.index import FaceIndex

@@ -13,7 +13,7 @@ from tiny.bundles import write_bundle_of
 
 import facepairs
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import Identities
 from facepairs.config import TrainConfig
 from facepairs.errors import BadData, BadRun
 from facepairs.models.build import build_network

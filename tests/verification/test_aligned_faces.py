@@ -12,10 +12,9 @@ from tiny.bundles import score_pairs, tiny_bundle
 
 from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
-from facepairs.photos.face_sample import FaceRef
+from facepairs.photos.photo_record import FaceRef
 from facepairs.photos.reader import PhotoReader
-from facepairs.verification.scoring import score_samples
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.verifier import Verifier, score_samples
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
 

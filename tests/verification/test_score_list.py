@@ -15,7 +15,7 @@ from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
 from facepairs.photos.photo_cache import PhotoCache
 from facepairs.verification import score_list as score_list_module
-from facepairs.verification import scoring
+from facepairs.verification import verifier as scoring
 from facepairs.verification.score_list import read_list, score_list
 from facepairs.verification.verifier import Verifier
 

@@ -1,4 +1,4 @@
-"""Print results on stdout, as text or JSON, and messages on stderr; turn exceptions into a line.
+"""Results on stdout, as text or JSON; messages, progress and errors, each one line, on stderr.
 
 Output of libraries is silenced unless `--verbose` is given, our messages with `--quiet`. Libraries
 warn and log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
@@ -9,19 +9,25 @@ import io
 import os
 import re
 import sys
+import time
 import traceback
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from facepairs.errors import FacepairsError, LostWorker, TooSmallFace, one_line
+from facepairs.support.console import Progress, showing
 from facepairs.support.words import align_columns
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
     from facepairs.verification.verifier import Verifier
+
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -30,6 +36,8 @@ VERDICT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
 MATCH = {True: "yes", False: "no", None: ""}
 MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
+DISPLAY_AFTER_S = 2.0
+LINE_EVERY_S = 30.0  # in a log file
 TENSORFLOW_EXHAUSTED = "ResourceExhaustedError"  # memory, or the disk:
 FULL_DISK = re.compile(r"([^\s;]*); (No space left on device|Disk quota exceeded)")
 OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
@@ -272,3 +280,86 @@ def _report_bug(error: BaseException, as_json: bool) -> int:
     )
     print_error("bug", message, as_json)
     return BUG
+
+
+@contextmanager
+def showing_on_stderr(as_json: bool = False) -> Iterator[None]:
+    """Show messages and progress on stderr during a block; with `as_json`, messages alone.
+
+    In a terminal progress is a bar, once a phase takes two seconds; elsewhere a line every 30
+    seconds. --quiet hides everything.
+    """
+    if as_json or quiet():
+        with showing(log):
+            yield
+    elif not sys.stderr.isatty():
+        with showing(log, _progress_lines):
+            yield
+    else:
+        with _showing_bars():
+            yield
+
+
+@contextmanager
+def _showing_bars() -> Iterator[None]:
+    bars: Bars | None = None
+
+    def begin(label: str) -> Progress:
+        started, task = time.monotonic(), None
+
+        def update(done: int, total: int) -> None:
+            nonlocal bars, task
+            if task is None and done < total and time.monotonic() - started > DISPLAY_AFTER_S:
+                bars = bars or _start_bars()
+                task = bars.add_task(label, completed=done, total=total)
+            if bars is not None and task is not None:
+                bars.update(task, completed=done, total=total, visible=done < total)
+
+        return update
+
+    try:
+        with showing(log, begin, _waiting):
+            yield
+    finally:
+        if bars is not None:
+            bars.stop()
+
+
+def _start_bars() -> "Bars":
+    from rich import console, progress  # a twentieth of a second, which short work does not need
+
+    columns = progress.BarColumn(24), progress.MofNCompleteColumn(), progress.TimeRemainingColumn()
+    label = progress.TextColumn("{task.description}", markup=False)
+    # Messages go past it: it would break long lines.
+    bars = progress.Progress(
+        label,
+        *columns,
+        console=console.Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    bars.start()
+    return bars
+
+
+def _progress_lines(label: str) -> Progress:
+    printed = time.monotonic()
+
+    def update(done: int, total: int) -> None:
+        nonlocal printed
+        now = time.monotonic()
+        if done < total and now - printed >= LINE_EVERY_S:
+            printed = now
+            log(f"{label} {done:,}/{total:,}")
+
+    return update
+
+
+@contextmanager
+def _waiting(label: str) -> Iterator[None]:
+    print(f"{ERASE_LINE}{label} …", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        print(ERASE_LINE, end="", file=sys.stderr, flush=True)

@@ -1,23 +1,27 @@
-"""Every figure of an evaluation: page and notebook show them. Text is legible on a phone."""
+"""Every figure of an evaluation, and tables and figures as files. Text is legible on a phone."""
 
 import base64
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint
+from facepairs.errors import BadData
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.reliability import reliability_curve
-from facepairs.evaluation.report.table import percent
+from facepairs.evaluation.report.table import Table, percent
 from facepairs.evaluation.report.tables import thresholds_of
+from facepairs.support.atomic import atomic_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
 
 BINS = 50  # of a histogram
 HIGH = 0.9  # end of the DET curve's axes
@@ -317,3 +321,32 @@ def shorten_name(name: str) -> str:
 def percent_tick(value: float, _: object) -> str:
     """Return a share in percent; matplotlib calls this with a tick's value and place."""
     return f"{round(100 * value, 4):g} %"
+
+
+def write_tables(tables: Iterable[Table], folder: Path) -> None:
+    """Write each table as KEY.csv and KEY.tex into a folder, which is made if it is missing.
+
+    Raises:
+        BadData: A file cannot be written.
+    """
+    for table in tables:
+        _write(folder / f"{table.key}.csv", table.to_csv().encode())
+        _write(folder / f"{table.key}.tex", table.to_latex().encode())
+
+
+def write_figures(figures: Iterable[Figure], folder: Path) -> None:
+    """Write each figure as KEY.svg and KEY.png; folder and errors are those of `write_tables`."""
+    for figure in figures:
+        _write(folder / f"{figure.key}.svg", figure._repr_svg_().encode())
+        _write(folder / f"{figure.key}.png", figure.png())
+
+
+def check_folder(folder: Path) -> None:
+    """Raise BadData where files cannot be written into a folder because it is a file."""
+    if folder.exists() and not folder.is_dir():
+        raise BadData(f"{folder}: not a folder; choose another place")
+
+
+def _write(path: Path, content: bytes) -> None:
+    with atomic_file(path, "wb") as handle:
+        handle.write(content)

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
-from facepairs.evaluation.acquisition import Acquisition
-from facepairs.evaluation.decisions import ThresholdFrom
-from facepairs.evaluation.error_rates import is_small, pair_counts
+from facepairs.evaluation.error_rates import Acquisition, ThresholdFrom, is_small, pair_counts
 from facepairs.evaluation.group_errors import Differential, GroupRatio
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference

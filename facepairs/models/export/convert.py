@@ -15,13 +15,18 @@ from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.models.export.probe import probe_crops
+from facepairs.data.synth.faces import draw_face
+from facepairs.photos.crop import CropSpec, load_crop
+from facepairs.support.random_streams import Stream, raw_words
 
 LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
 TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
 LITERT_OUTPUT = "output_0"  # Keras chooses this name
+CROPS = 8  # half random, half drawn faces
+Crops = dict[str, npt.NDArray[np.uint8]]
 
 
 @contextlib.contextmanager
@@ -160,3 +165,17 @@ def run_litert(data: bytes, inputs: dict[str, np.ndarray]) -> np.ndarray:
             model_content=data, experimental_op_resolver_type=resolver
         )
         return np.asarray(interpreter.get_signature_runner()(**inputs)[LITERT_OUTPUT])
+
+
+def probe_crops(inputs: tuple[str, ...], side_px: int) -> Crops:
+    """Return crops by the names of a network's inputs: uint8[8, side_px, side_px, 3] each.
+
+    They are the same every time, in another order for a second input.
+    """
+    half = CROPS // 2
+    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, half * side_px * side_px * 3)
+    noise = (words >> np.uint64(56)).astype(np.uint8).reshape(half, side_px, side_px, 3)
+    whole = CropSpec(side_px, side_px)
+    drawn = [load_crop(draw_face(0, person, 0), whole) for person in range(half)]
+    crops = np.concatenate([noise, drawn])
+    return {name: np.roll(crops, shift, axis=0) for shift, name in enumerate(inputs)}

@@ -85,7 +85,7 @@ REFUSED = [  # by what the message names
     (["--resume", "--out", "{run}", "--seed", "3"], "(--seed)"),
 ]
 CODE = """
-import json, sys; from facepairs.cli.main import main
+import json, sys; from facepairs.cli.app import main
 for words in json.loads(sys.argv[1]):
     try: main(words)
     except SystemExit as ended: assert ended.code == 2, words

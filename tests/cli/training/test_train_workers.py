@@ -177,7 +177,7 @@ import tensorflow as tf
 (processor,) = tf.config.list_physical_devices("CPU")
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(processor, two)
-from facepairs.cli.main import main
+from facepairs.cli.app import main
 main(sys.argv[1:])
 """
 

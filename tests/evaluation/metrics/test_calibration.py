@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, FacepairsError, NotEnough
-from facepairs.evaluation.decisions import halves
+from facepairs.evaluation.error_rates import halves
 from facepairs.evaluation.fitting import (
     calibrate,
     cross_fitted_probability,

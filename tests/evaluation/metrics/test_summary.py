@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from facepairs.bundles.error_profile import Calibration
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.decisions import (
+from facepairs.evaluation.error_rates import (
     ThresholdFrom,
     decide,
     decide_at,

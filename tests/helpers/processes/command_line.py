@@ -22,7 +22,7 @@ class Result(NamedTuple):
 # Runs the commands that its first argument lists as JSON, and prints what they ended with.
 SEVERAL = """
 import contextlib, io, json, sys
-from facepairs.cli.main import main
+from facepairs.cli.app import main
 done = []
 for words in json.loads(sys.argv[1]):
     code, out, err = None, io.StringIO(), io.StringIO()
@@ -54,7 +54,7 @@ def facepairs(
 
 def in_process(*arguments: object, check: int | None = None) -> Result:
     """Run a command in this process, which saves the start of Python and of TensorFlow."""
-    from facepairs.cli.main import main
+    from facepairs.cli.app import main
 
     out, err = io.StringIO(), io.StringIO()
     words = [str(argument) for argument in arguments]

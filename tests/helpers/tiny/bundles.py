@@ -7,7 +7,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
 from facepairs.bundles.error_profile import Calibration, ErrorProfile, IncludedModelFigures
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import Identities
 from facepairs.bundles.rates import ErrorTable, OperatingPoint, Row
 from facepairs.bundles.scorer import Scorer
 from facepairs.bundles.writer import write_bundle

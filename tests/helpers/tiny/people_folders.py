@@ -11,8 +11,8 @@ from PIL import Image
 from facepairs.grouping.collection import NO_FACE, Collection, CollectionFace
 from facepairs.grouping.expected import ExpectedErrors
 from facepairs.grouping.folder import PeopleFolder, read_people_folder
+from facepairs.grouping.group import write_people_folder
 from facepairs.grouping.groups import group_faces
-from facepairs.grouping.write import write_people_folder
 from tiny.heaps import grouping_errors
 
 ERRORS = grouping_errors()

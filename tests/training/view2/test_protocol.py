@@ -5,7 +5,7 @@ import pytest
 from drawn.view2 import FOLDS, write_lists
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import Identities
 from facepairs.bundles.model import load_bundle
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.config import TrainConfig
