@@ -42,9 +42,10 @@ from facepairs.evaluation.metrics.estimates import (
     area,
     balanced_accuracy,
     equal_error,
+    over_folds,
     tar_at_far,
 )
-from facepairs.evaluation.metrics.intervals import PeopleOfPairs, over_folds
+from facepairs.evaluation.metrics.intervals import PeopleOfPairs
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):

@@ -168,7 +168,7 @@ class Gallery:
 
     def add_folder(
         self,
-        folder: Path | str,
+        folder: Path | str | FaceIndex,
         forget_after: float | None = None,
         any_quality: bool = False,
         unnamed: bool = False,
@@ -182,7 +182,7 @@ class Gallery:
         is enrolled.
 
         Args:
-            folder: The folder.
+            folder: The folder, or its index.
             forget_after: As for `add`.
             any_quality: As for `add`.
             unnamed: Also enrol people without a name.
@@ -194,16 +194,7 @@ class Gallery:
             BadConfig: A folder's name is not a valid name, or `forget_after` is not above 0.
             BadData: The folder has no photos, or the file cannot be written.
         """
-        return self.add_index(FaceIndex.scan(folder), forget_after, any_quality, unnamed)
-
-    def add_index(
-        self,
-        index: FaceIndex,
-        forget_after: float | None = None,
-        any_quality: bool = False,
-        unnamed: bool = False,
-    ) -> Enrolment:
-        """Enrol all people of an index; see `add_folder`."""
+        index = folder if isinstance(folder, FaceIndex) else FaceIndex.scan(folder)
         names = [clean_name(person) for person in index.people]
         photos = [
             SubmittedPhoto(names[person], str(path), path)
@@ -220,9 +211,8 @@ class Gallery:
 
     def _counted(self, enrolment: Enrolment) -> Enrolment:
         """Return an enrolment with the size of the gallery."""
-        people = self.people()
-        enrolment.people = len(people)
-        enrolment.photos = sum(person.photos for person in people)
+        photos = [person.photos for person in self.people()]
+        enrolment.people, enrolment.photos = len(photos), sum(photos)
         return enrolment
 
     def _enrol(
@@ -241,19 +231,15 @@ class Gallery:
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; use a number of days above 0")
         done, progress = 0, console.progress("enrolling photos")
-        read = partial(
-            read_submitted, self.verifier, self.store.owner, any_quality, people is not None
-        )
-        records: dict[str, PhotoRecord] = {}
+        records, with_subjects = dict[str, PhotoRecord](), people is not None
+        read = partial(read_submitted, self.verifier, self.store.owner, any_quality, with_subjects)
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:
-                    photos_read = [photo for photo in batch if not photo.put_off]
+                    put = [photo for photo in batch if not photo.put_off]
                     if people is not None:
-                        photos_read = [
-                            self._take_name(photo, people, enrolment) for photo in photos_read
-                        ]
-                    self._put(photos_read, enrolment, forget_after)
+                        put = [self._take_name(photo, people, enrolment) for photo in put]
+                    self._put(put, enrolment, forget_after)
                 samples = (photo.sample for photo in batch)
                 records |= {sample.name: sample.record for sample in samples if sample.record}
                 done += len(batch)
@@ -277,13 +263,11 @@ class Gallery:
         self, batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
     ) -> None:
         """Store a batch, and add it to the result."""
-        new: list[ReadPhoto] = []
-        rows: list[NewFace] = []
+        new, rows = list[ReadPhoto](), list[NewFace]()
         for photo in batch:
             sample = photo.sample
             if sample.error:
-                refused = Refused(photo.person, sample.name, str(sample.error))
-                enrolment.refused.append(refused)
+                enrolment.refused.append(Refused(photo.person, sample.name, str(sample.error)))
             elif photo.owner is not None:
                 note_known(enrolment, photo, photo.owner)
             elif sample.embedding is not None:
@@ -345,11 +329,7 @@ class Gallery:
         return self._identify(self.verifier.detect(photo), max_fpir, threshold, top)
 
     def _identify(
-        self,
-        faces: list[FaceSample],
-        max_fpir: float | None,
-        threshold: float | None,
-        top: int,
+        self, faces: list[FaceSample], max_fpir: float | None, threshold: float | None, top: int
     ) -> list[Identification]:
         if threshold is not None and max_fpir is not None:
             raise BadConfig("both threshold and max FPIR are given; give one of them")
@@ -381,11 +361,7 @@ class Gallery:
             BadData: The file cannot be written.
         """
         with self._lock:
-            removed = self.store.remove(clean_name(name))
-            self._vectors = None  # to be read again
-        if not removed:
-            raise self._nobody(name)
-        return removed
+            return self._changed(self.store.remove(clean_name(name)), name)
 
     def rename(self, old: str, new: str) -> int:
         """Give a person another name, or merge them into the person who has that name.
@@ -399,15 +375,15 @@ class Gallery:
             BadData: The file cannot be written.
         """
         with self._lock:
-            renamed = self.store.rename(clean_name(old), clean_name(new))
-            self._vectors = None  # to be read again
-        if not renamed:
-            raise self._nobody(old)
-        return renamed
+            return self._changed(self.store.rename(clean_name(old), clean_name(new)), old)
 
-    def _nobody(self, name: str) -> NotEnrolled:
-        listing = command_line("gallery", "list", self.place)
-        return NotEnrolled(f"{self.place}: {name} is not enrolled; for all names: {listing}")
+    def _changed(self, photos: int, name: str) -> int:
+        """Have the embeddings read again after `photos` of a person changed, and return them."""
+        self._vectors = None
+        if not photos:
+            listing = command_line("gallery", "list", self.place)
+            raise NotEnrolled(f"{self.place}: {name} is not enrolled; for all names: {listing}")
+        return photos
 
     def check(self) -> list[str]:
         """Return the problems of the gallery: damage, or a file that others may read."""

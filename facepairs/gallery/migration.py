@@ -71,7 +71,7 @@ def migrate_gallery(old: Gallery, new: Gallery, folder: Path | str) -> Migration
     for expires, places in by_expiry.items():
         days = None if expires is None else max(1, expires - now_s()) / DAY_S
         index = FaceIndex.from_places(places, Path(folder))
-        enrolments.append(new.add_index(index, days, any_quality=True, unnamed=True))
+        enrolments.append(new.add_folder(index, days, any_quality=True, unnamed=True))
     people = new.people()
     missing = Counter(face.person for digest, face in faces.items() if digest not in found)
     return Migration(

@@ -16,84 +16,35 @@ folder of people leave `_apart` out.
 """
 
 import contextlib
-import csv
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from facepairs.data.index import APART, READABLE, UNNAMED
-from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.identity import clean_name
-from facepairs.grouping.collection import NO_FACE, Box, Collection, read_photos
+from facepairs.grouping.collection import NO_FACE, Collection, read_photos
+from facepairs.grouping.faces_list import (
+    FACES,
+    NOBODY,
+    RATE,
+    FaceRow,
+    person_at,
+    read_list,
+    rows_of_faces,
+)
 from facepairs.support import console
 from facepairs.support.places import ADVICE, files_below, is_foreign, is_leftover
 from facepairs.support.words import command_line, counted, printable
 from facepairs.verification.verifier import Verifier
 
-FACES, PAGE = "faces.csv", "people.html"
 ONE_PHOTO, UNCERTAIN, WITHOUT_FACE = f"{APART}/one_photo", f"{APART}/uncertain", f"{APART}/no_face"
-NOBODY = "nobody"  # put apart, or deleted from the folder, by hand
-NO_LONGER = "name no longer used"
-RATE = "share of strangers' pairs joined"  # by the run that joined the most
-SAME_PLACE = 0.75  # overlap of boxes of one face that two versions of the detector found
-PATTERNS = {
-    "box": re.compile(r"(-?\d+ -?\d+ \d+)?"),
-    "certainty": re.compile(r"(-?\d+(\.\d+)?(e-\d+)?)?"),
-}
+PAGE = "people.html"
 
 State = dict[str, tuple[int, int]]
 """Files of a folder by their paths, and when each was changed and its size."""
-
-
-class FaceRow(NamedTuple):
-    """A row of `faces.csv`; one without a box is a photo without a usable face, a name or RATE.
-
-    Attributes:
-        photo: Path of the photo below the collection; the whole path of one outside.
-        sha256: Of the photo's file.
-        box: Left, top and side of the face in pixels of the upright photo.
-        person: Whose face it is; "" for no person.
-        certainty: The silhouette, from -1 to 1; the share where the note is RATE.
-        note: NOBODY, NO_LONGER, RATE, why the face is uncertain, or what is wrong with the photo.
-        file: Its place in the folder; "" where it has none.
-        file_sha256: Of that file, or of the one that it had.
-    """
-
-    photo: str = ""
-    sha256: str = ""
-    box: str = ""
-    person: str = ""
-    certainty: str = ""
-    note: str = ""
-    file: str = ""
-    file_sha256: str = ""
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the file is a picture that was cut out of the photo."""
-        return self.file_sha256 not in ("", self.sha256)
-
-    def overlap(self, box: Box) -> float:
-        """Return how far the square around a face that was found now is this one, up to 1."""
-        if not self.box:
-            return 0.0
-        left, top, side = map(int, self.box.split())
-        across, down = (
-            min(a + side, b + box[2]) - max(a, b) for a, b in ((left, box[0]), (top, box[1]))
-        )
-        return min(across, down) / max(side, box[2], 1)
-
-    def at(self, path: str) -> "FaceRow":
-        """Return the row with its file in another place; without one it is of no person."""
-        note = "" if self.note == NOBODY else self.note
-        if not path and note != NO_FACE:
-            note = NOBODY
-        return self._replace(person=person_at(path), certainty="", note=note, file=path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,30 +73,6 @@ class PeopleFolder:
     def settled(self) -> dict[int, str]:
         """Whose a face is, by its number; "" for no person; others may be anyone's."""
         return {face: row.person for face, row in self.rows.items() if row.file not in self.own}
-
-
-def read_list(folder: Path) -> list[FaceRow]:
-    """Return the rows of `faces.csv` in a folder.
-
-    Raises:
-        BadData: The list is missing, or is something else.
-    """
-    rows = []
-    for line, cells in csv_rows(folder / FACES, FaceRow._fields):
-        rows.append(FaceRow(*(cells[name] for name in FaceRow._fields)))
-        for name, pattern in PATTERNS.items():
-            if not pattern.fullmatch(cells[name]):
-                raise BadData(
-                    f"{folder / FACES}: line {line}: {name} is {cells[name]!r}, not a value that "
-                    "facepairs group writes; restore the list, or choose another output"
-                )
-    return rows
-
-
-def write_list(path: Path, rows: Iterable[FaceRow]) -> None:
-    """Write `faces.csv`; bytes of names that are not UTF-8 are escaped."""
-    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as handle:
-        csv.writer(handle).writerows([FaceRow._fields, *rows])
 
 
 def check_people_folder(out: Path, photos: Path) -> None:
@@ -202,12 +129,6 @@ def is_hidden(path: str) -> bool:
     return any(map(is_leftover, path.split("/")))
 
 
-def person_at(path: str) -> str:
-    """Return the person in whose folder a file is; "" for a file apart from all people."""
-    first, *rest = path.split("/")
-    return first if rest and first != APART else ""
-
-
 def read_people_folder(
     out: Path, collection: Collection, verifier: Verifier
 ) -> tuple[Collection, PeopleFolder]:
@@ -238,7 +159,7 @@ def read_people_folder(
         if PurePosixPath(row.file).parent.as_posix() in (ONE_PHOTO, UNCERTAIN, WITHOUT_FACE)
         and row.sha256 in collection.faces_of
     )
-    reading = _Reading(out, collection, _rows_of_faces(rows, collection), digests)
+    reading = _Reading(out, collection, rows_of_faces(rows, collection), digests)
     reading.settle(own, damaged)
     _tell_changes(reading.listed, reading.rows)
     for face in range(faces, len(collection.faces)):  # another person on a photo that was added
@@ -409,18 +330,6 @@ class _Reading:
         embeddings = self.collection.embeddings
         likeness = embeddings[faces] @ embeddings[others].mean(axis=0)
         return faces[int(likeness.argmax())]
-
-
-def _rows_of_faces(rows: list[FaceRow], collection: Collection) -> dict[int, FaceRow]:
-    """Return the row of each face: of the same photo, and at the same place in it."""
-    found: dict[int, FaceRow] = {}
-    for row in rows:
-        faces = collection.faces_of.get(row.sha256, [])
-        overlap = {face: row.overlap(collection.faces[face].box) for face in faces}
-        nearest = max(faces, key=overlap.__getitem__, default=None)
-        if nearest is not None and overlap[nearest] >= SAME_PLACE:
-            found.setdefault(nearest, row)
-    return found
 
 
 def _gone_rows(

@@ -15,22 +15,17 @@ from facepairs.errors import BadBundle, BadConfig, BadData
 from facepairs.gallery.gallery import Gallery
 from facepairs.grouping.collection import NO_FACE, read_collection
 from facepairs.grouping.cut_out import cut_out
+from facepairs.grouping.faces_list import FACES, NO_LONGER, NOBODY, RATE, FaceRow, write_list
 from facepairs.grouping.folder import (
-    FACES,
-    NO_LONGER,
-    NOBODY,
     ONE_PHOTO,
     PAGE,
-    RATE,
     UNCERTAIN,
     WITHOUT_FACE,
-    FaceRow,
     PeopleFolder,
     check_people_folder,
     folder_name,
     folder_state,
     read_people_folder,
-    write_list,
 )
 from facepairs.grouping.groups import PRECISION, Groups, KnownFaces, group_faces
 from facepairs.grouping.linkage import unit_rows

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from facepairs.evaluation.fitting import fit_logistic
 from facepairs.evaluation.metrics.curves import best_threshold, threshold_at_far
-from facepairs.evaluation.metrics.intervals import over_folds
+from facepairs.evaluation.metrics.estimates import over_folds
 from facepairs.support.words import align_columns
 
 RESULTS = Path(__file__).parents[1] / "results"

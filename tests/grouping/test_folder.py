@@ -19,14 +19,12 @@ from tiny.people_folders import (
 )
 
 from facepairs.errors import BadConfig, BadData
+from facepairs.grouping.faces_list import FaceRow, person_at, read_list
 from facepairs.grouping.folder import (
-    FaceRow,
     PeopleFolder,
     check_people_folder,
     folder_name,
     is_hidden,
-    person_at,
-    read_list,
     read_people_folder,
 )
 from facepairs.grouping.group import write_people_folder

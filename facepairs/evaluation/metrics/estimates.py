@@ -6,13 +6,19 @@ the same pairs.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval
 from facepairs.evaluation.metrics.curves import auc, eer, share_below, threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import PeopleOfPairs, difference_interval, rate_interval
+from facepairs.evaluation.metrics.intervals import (
+    LEVEL,
+    PeopleOfPairs,
+    difference_interval,
+    rate_interval,
+)
 
 CHANCE = 0.5  # the AUC of a verifier that knows nothing
 STEPS = 32  # thresholds on either side of the one at a FAR
@@ -251,3 +257,18 @@ def thresholds_around(grid: Floats, low: Floats, high: Floats, target: float) ->
     stricter = min(int((high >= target).sum()), len(grid) - 1)
     laxer = max(int((low > target).sum()) - 1, 0)
     return float(grid[stricter]), float(grid[laxer])
+
+
+def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
+    """Return the mean of rates of folds, its standard error, and Student's interval of 95 %.
+
+    The standard error is the standard deviation (n - 1) over the root of n.
+
+    Args:
+        values: A rate of each fold, 0 to 1; two or more.
+    """
+    from scipy.special import stdtrit
+
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
+    reach = float(stdtrit(len(values) - 1, LEVEL)) * error
+    return mean, error, (max(0.0, mean - reach), min(1.0, mean + reach))

@@ -169,21 +169,6 @@ def clopper_pearson(k: float, n: int, level: float = LEVEL) -> Interval:
     return rate_interval(rate, Spread(rate * (1 - rate) / n, math.inf), 1 / n, level)
 
 
-def over_folds(values: Sequence[float]) -> tuple[float, float, Interval]:
-    """Return the mean of rates of folds, its standard error, and Student's interval of 95 %.
-
-    The standard error is the standard deviation (n - 1) over the root of n.
-
-    Args:
-        values: A rate of each fold, 0 to 1; two or more.
-    """
-    from scipy.special import stdtrit
-
-    mean, error = float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
-    reach = float(stdtrit(len(values) - 1, LEVEL)) * error
-    return mean, error, (max(0.0, mean - reach), min(1.0, mean + reach))
-
-
 def effective_number(sizes: Floats) -> float:
     """Return how many parts of one size say as much as parts of these sizes, at most as many.
 

@@ -9,14 +9,13 @@ import msgspec
 from facepairs.bundles.rates import Rate
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.protocols import PairSelection
+from facepairs.evaluation.report.parts import differentials, ratio_cell
 from facepairs.evaluation.report.table import Cell, Table, cell, facts_of
 from facepairs.evaluation.report.tables import (
     SOURCES,
     accuracy_label,
     acquisition_cell,
-    differentials,
     error_rates,
-    ratio_cell,
     thresholds_of,
 )
 from facepairs.evaluation.summary import About, Summary

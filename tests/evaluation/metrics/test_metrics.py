@@ -11,7 +11,8 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.metrics import curves
 from facepairs.evaluation.metrics.arrays import check_two_classes
 from facepairs.evaluation.metrics.curves import pairs_needed, threshold_at_fmr
-from facepairs.evaluation.metrics.intervals import clopper_pearson, over_folds
+from facepairs.evaluation.metrics.estimates import over_folds
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 
 auc, eer = checked(curves.auc), checked(curves.eer)
 best_threshold = checked(curves.best_threshold)
