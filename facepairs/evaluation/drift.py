@@ -35,7 +35,7 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.scores import parse_score
 from facepairs.grouping.collection import find_photos
 from facepairs.grouping.linkage import average_linkage, unit_rows
-from facepairs.photos.photo_record import FaceSample
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support.extras import require_extra
 from facepairs.support.results import Result
 from facepairs.support.words import command_line

@@ -28,8 +28,8 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.error_rates import errors_of, pairs_of_labels
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.scores import AGAIN, ALIKE, COLUMNS, ERROR, ScoredPairs
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.photos.photo_record import FaceSample
 from facepairs.photos.reader import PhotoReader
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.provenance import FaceNumbers

@@ -43,7 +43,7 @@ from facepairs.evaluation.sources import (
     short_name,
 )
 from facepairs.evaluation.summary import About, Summary, summarise
-from facepairs.photos.photo_record import FaceSample
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support.words import counted
 from facepairs.verification.provenance import FaceNumbers, provenance_of, with_photos
 

@@ -17,7 +17,7 @@ from facepairs.evaluation.fitting import calibrate
 from facepairs.evaluation.lookalikes import LookAlikes, find_lookalikes
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoredPairs, failed_pairs
-from facepairs.photos.photo_record import FaceSample
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.subject_faces import MOST_PROMINENT, SubjectFaces
 from facepairs.support.words import counted
 from facepairs.verification.verifier import Verifier, score_samples

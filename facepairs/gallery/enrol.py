@@ -10,7 +10,8 @@ import numpy as np
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
-from facepairs.photos.photo_record import FaceRef, FaceSample, PhotoRecord, choose_face
+from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.subject_faces import MOST_OTHERS
 from facepairs.support.results import Result
 from facepairs.verification.verifier import Verifier, subject_faces

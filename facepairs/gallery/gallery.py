@@ -27,8 +27,9 @@ from facepairs.gallery.identification import Identification, Vectors, identify_a
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewFace, Person, now_s
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import ImageSource
-from facepairs.photos.photo_record import FaceSample, PhotoRecord
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.bundles.scorer import ScoreArray
-from facepairs.photos.photo_record import FaceResult, FaceSample
+from facepairs.photos.face_sample import FaceResult, FaceSample
 from facepairs.support.results import Result
 from facepairs.support.words import counted
 from facepairs.verification.verdict import threshold_text

@@ -23,8 +23,9 @@ from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import RAW_FILES, READABLE, files_by_suffix
 from facepairs.errors import BadBundle, BadData, NoFace
 from facepairs.grouping.linkage import unit_rows
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import Face
-from facepairs.photos.photo_record import FaceSample, PhotoRecord
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map

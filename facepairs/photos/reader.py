@@ -21,17 +21,11 @@ from facepairs.errors import BadImage, NoFace
 from facepairs.photos.crop import Crop, CropSpec, crop_photo
 from facepairs.photos.decode import is_tf_decodable, orientation_of
 from facepairs.photos.detector import MIN_FACE_PX, locate_in_photo, search_photo
+from facepairs.photos.face_sample import FaceRef, FaceSample, no_such_face
 from facepairs.photos.frame import Face, crop_face
 from facepairs.photos.hints import HINTS_SPEC, face_hints, gray_of, sharpness, whole_hints
 from facepairs.photos.photo import ImageSource, Photo, content_of, open_photo, read_checked
-from facepairs.photos.photo_record import (
-    FaceRef,
-    FaceSample,
-    PhotoRecord,
-    large_enough,
-    no_such_face,
-    record_kind,
-)
+from facepairs.photos.photo_record import PhotoRecord, large_enough, record_kind
 
 if TYPE_CHECKING:
     from facepairs.photos.photo_cache import PhotoCache

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.photos.photo_record import FaceRef, PhotoRecord
+from facepairs.photos.face_sample import FaceRef
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.photo_table import photo_records
 from facepairs.photos.reader import PhotoReader
 from facepairs.support import console

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from facepairs.bundles.error_profile import EQUAL_PRIORS
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.gallery.stores.base import Person
-from facepairs.photos.photo_record import FaceResult
+from facepairs.photos.face_sample import FaceResult
 from facepairs.support.results import Result
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network

@@ -6,7 +6,7 @@ from facepairs.errors import NotEnrolled
 from facepairs.gallery.enrol import Enrolment
 from facepairs.gallery.gallery import Gallery
 from facepairs.gallery.identification import Identification
-from facepairs.photos.photo_record import FaceResult, FaceSample
+from facepairs.photos.face_sample import FaceResult, FaceSample
 from facepairs.server import schema
 from facepairs.server.answers import RequestProblem
 from facepairs.support.html import data_url

@@ -17,7 +17,7 @@ from facepairs.bundles.manifest import Identities, read_regular_file
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import Errors, OperatingPoint
 from facepairs.errors import BadBundle, BadData
-from facepairs.photos.photo_record import FaceSample
+from facepairs.photos.face_sample import FaceSample
 from facepairs.support.atomic import atomic_file
 from facepairs.support.places import check_output_file, file_sha256
 from facepairs.support.validation import validate

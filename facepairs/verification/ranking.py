@@ -9,7 +9,7 @@ from facepairs.bundles.error_profile import gallery_point
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.index import READABLE, photos_below
 from facepairs.errors import BadData
-from facepairs.photos.photo_record import FaceResult
+from facepairs.photos.face_sample import FaceResult
 from facepairs.support import console
 from facepairs.support.parallel import thread_map
 from facepairs.support.results import Result

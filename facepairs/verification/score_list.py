@@ -22,8 +22,8 @@ from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray
 from facepairs.data.index import find_file
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_name
 from facepairs.errors import BadData
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import read_image_file
-from facepairs.photos.photo_record import FaceSample
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.support.results import Result
 from facepairs.support.words import printable

@@ -9,8 +9,8 @@ from facepairs.bundles.error_profile import EQUAL_PRIORS, describe_prior
 from facepairs.bundles.model import Model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
+from facepairs.photos.face_sample import FaceResult, FaceSample
 from facepairs.photos.hints import Hint
-from facepairs.photos.photo_record import FaceResult, FaceSample
 from facepairs.support.results import Result
 
 Rows = list[tuple[str, str]]  # label and text

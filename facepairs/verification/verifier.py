@@ -18,8 +18,8 @@ from facepairs.bundles.model import Model, open_model
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.scorer import BATCH_CROPS, ScoreArray, Scorer, open_scorer
 from facepairs.errors import BadData
+from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
 from facepairs.photos.photo import ImageSource
-from facepairs.photos.photo_record import FaceRef, FaceSample, choose_face
 from facepairs.photos.reader import PhotoReader
 from facepairs.support.parallel import batches, thread_map, unbatched
 from facepairs.verification.verdict import Verdict, with_hint_of_copies, with_hint_of_others

@@ -63,7 +63,7 @@ from facepairs.evaluation.pair_scores import embed_images
 from facepairs.models.build import build_network
 from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
-from facepairs.photos.photo_record import FaceSample
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo_table import photo_records
 from facepairs.photos.reader import PhotoReader
 from facepairs.recipes import RECIPES

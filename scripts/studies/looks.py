@@ -23,8 +23,8 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
 from facepairs.photos.crop import CropSpec, load_crop, warp
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import FRAME_PX, fit_crop
-from facepairs.photos.photo_record import FaceSample
 from facepairs.support import console
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import batches, thread_map

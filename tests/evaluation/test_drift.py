@@ -19,9 +19,9 @@ from facepairs.bundles.rates import SampleFigures
 from facepairs.errors import BadBundle, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.drift import change_of_scores, drift, one_of_each, sample_figures
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import Hint
-from facepairs.photos.photo_record import FaceSample
 from facepairs.verification.verifier import Verifier
 
 

@@ -14,9 +14,10 @@ from facepairs.grouping.collection import (
     OUTSIDE,
     doubts,
 )
+from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.frame import FACE_PX, TEMPLATE, Face
 from facepairs.photos.hints import Hint
-from facepairs.photos.photo_record import FaceSample, PhotoRecord
+from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
 
 SIDE_PX = 100

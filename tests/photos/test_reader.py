@@ -10,10 +10,11 @@ from PIL import Image
 
 from facepairs.errors import BadConfig, BadImage, NoFace, TooSmallFace
 from facepairs.photos.crop import CropSpec, Similarity, load_crop
+from facepairs.photos.face_sample import FaceSample, choose_face
 from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.photo_cache import PhotoCache
-from facepairs.photos.photo_record import MIN_FACE_PX, FaceSample, PhotoRecord, choose_face
+from facepairs.photos.photo_record import MIN_FACE_PX, PhotoRecord
 from facepairs.photos.reader import PhotoReader
 
 SPEC = CropSpec(250, 128)

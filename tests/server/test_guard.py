@@ -17,7 +17,7 @@ from processes.command_line import command, in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
-from facepairs.photos.photo_record import FaceSample
+from facepairs.photos.face_sample import FaceSample
 from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access

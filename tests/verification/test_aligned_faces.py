@@ -12,7 +12,7 @@ from tiny.bundles import score_pairs, tiny_bundle
 
 from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
-from facepairs.photos.photo_record import FaceRef
+from facepairs.photos.face_sample import FaceRef
 from facepairs.photos.reader import PhotoReader
 from facepairs.verification.verifier import Verifier, score_samples
 

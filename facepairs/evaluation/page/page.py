@@ -16,8 +16,8 @@ from facepairs.evaluation.report.tables import (
     error_rates,
 )
 from facepairs.photos.crop import CropSpec
+from facepairs.photos.face_sample import FaceRef
 from facepairs.photos.photo_cache import photo_cache
-from facepairs.photos.photo_record import FaceRef
 from facepairs.photos.reader import PhotoReader
 from facepairs.support.atomic import atomic_file
 from facepairs.support.html import data_url, render_template

@@ -11,8 +11,8 @@ from tiny.scores import invented
 from facepairs.bundles.rates import Rate
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.group_errors import GroupRatio
+from facepairs.evaluation.report.parts import ratio_cell
 from facepairs.evaluation.report.table import facts_of, html_of, table_of, text_of
-from facepairs.evaluation.report.tables import ratio_cell
 from facepairs.evaluation.scores import write_scores
 
 RATE = Rate(0.125, (0.0625, 0.25), 1, 8)
