@@ -84,14 +84,14 @@ class DecodeBudget:
 _budget = DecodeBudget()
 
 
-def decode_cost_px(data: object, pixels: int, stored_pixels: int) -> int:
-    """Return the share of the budget that decoding an image takes.
+def decode_cost_px(photo: Photo, pixels: int) -> int:
+    """Return the share of the budget that decoding a photo takes.
 
     Args:
-        data: The file's bytes; anything else is decoded already.
+        photo: What `open_photo` returned; a JPEG of several scans is held at its stored size.
         pixels: Pixels of the decoded image, which may be smaller than the stored one.
-        stored_pixels: Pixels of the stored image; a JPEG of several scans is held at this size.
     """
+    data, stored_pixels = photo.content, photo.width_px * photo.height_px
     if not isinstance(data, bytes):
         return pixels
     if stored_pixels > LARGE_PIXELS and has_several_scans(data):
@@ -124,8 +124,7 @@ def upright(photo: Photo, shrink: float = 1) -> Iterator[tuple[Image.Image, int]
     with damage_as_bad_image(photo.name):
         image = undecoded(photo)
         drafted = _shrink_jpeg(image, divisor)
-        stored = photo.width_px * photo.height_px
-        cost_px = decode_cost_px(photo.content, math.prod(image.size), stored)
+        cost_px = decode_cost_px(photo, math.prod(image.size))
     with _budget.acquire(cost_px):
         with damage_as_bad_image(photo.name):
             image.load()

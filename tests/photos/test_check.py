@@ -83,11 +83,12 @@ def test_a_file_that_cannot_be_read_is_reported_with_kind_and_reason(tmp_path: P
         (tmp_path, read_image_file, "unreadable", "a folder"),
         ("a\0b", read_image_file, "unreadable", "null"),
         (tmp_path, refuse, "no_permission", "grant yourself"),
-        (tmp_path, lambda _: bytes(257 << 20), "too_large", "over 256 MB"),
+        (tmp_path, lambda _: bytes((256 << 20) + 1), "too_large", "over 256 MB"),
     ):
         with pytest.raises(ImageProblem, match=f"photo 3: .*{says}") as caught:
             read_checked(path, read, "photo 3")
         assert caught.value.problem == kind
+    assert len(read_checked(tmp_path, lambda _: bytes(256 << 20))) == 256 << 20
 
 
 def test_too_many_open_files_say_nothing_of_a_photo():
@@ -138,9 +139,13 @@ def test_the_size_is_that_of_the_upright_image(orientation: int, size: tuple[int
 
 
 def test_large_jpegs_of_several_scans_are_not_plain() -> None:
-    picture = Image.new("RGB", (3000, 3000))
-    assert check(encoded(picture, "JPEG"), 8).plain
-    assert not check(encoded(picture, "JPEG", progressive=True), 8).plain
+    for size, progressive, expected in (
+        ((3000, 3000), False, True),
+        ((4000, 2000), True, True),
+        ((4000, 2001), True, False),
+    ):
+        data = encoded(Image.new("L", size), "JPEG", progressive=progressive)
+        assert is_tf_decodable(open_photo(data)) == expected
 
 
 def test_tensorflow_decodes_plain_images_to_the_same_pixels() -> None:

@@ -22,10 +22,11 @@ from facepairs.photos.photo import open_photo
 LFW = CropSpec(250, 112)
 
 
-@pytest.mark.parametrize(("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1)])
+@pytest.mark.parametrize(("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1), (4097, 5)])
 def test_a_crop_must_fit_into_its_frame(frame, crop):
     with pytest.raises(ValueError, match="1 <= crop_px <= frame_px"):
         CropSpec(frame, crop)
+    assert CropSpec(4096, 4096).side_px(10, 20) == 10
 
 
 @given(st.integers(1, 500), st.integers(1, 500), st.integers(1, 400), st.integers(1, 400))
@@ -52,12 +53,15 @@ def test_every_source_gives_the_same_crop(tmp_path):
     assert expected.dtype == np.uint8
     assert expected.shape == (112, 112, 3)
     assert expected.flags.writeable
+    written = io.BytesIO()
+    written.write(data)
     with Image.open(path) as lazy, path.open("rb") as handle:
         for source in (
             path,
             str(path),
             handle,
             io.BytesIO(data),
+            written,
             bytearray(data),
             memoryview(data),
             InParts(data),
@@ -158,6 +162,16 @@ def test_huge_photos_are_reduced_while_decoding_with_little_change():
     for orientation in (1, 6):
         crop = load_crop(stored(frame, orientation, "JPEG", quality=98), LFW)
         assert np.abs(crop.astype(int) - whole).max() <= 4
+
+
+def test_a_photo_is_shrunk_first_as_far_as_its_square_allows():
+    photo = open_photo(np.zeros((400, 400), np.uint8))
+    for crop_px, divisor in ((12, 8), (13, 4), (25, 4), (26, 2), (50, 2), (51, 1)):  # half or less
+        load_crop(photo, CropSpec(2 * crop_px, crop_px))
+        assert photo.kept[1] == divisor
+    for scale, divisor in ((0.124, 8), (0.126, 4), (0.249, 4), (0.251, 2), (0.499, 2), (0.501, 1)):
+        warp_photo(photo, rotated(scale, 30, (200, 200)), 20)
+        assert photo.kept[1] == divisor
 
 
 @cache

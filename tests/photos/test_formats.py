@@ -66,6 +66,17 @@ def test_16_bit_gray_keeps_the_high_byte_and_a_pgm_is_scaled_by_its_largest_valu
     assert np.abs(crop[..., 0] - values / 63000 * 255).max() <= 1
 
 
+def test_of_32_bits_a_pixel_only_values_of_16_are_read():
+    for values, expected in (((0, 65535), [0, 255]), ((65536, 0), None), ((-1, 9), None)):
+        image = Image.fromarray(np.int32([values]))
+        if expected:
+            assert load_crop(image.resize((2, 2), 0), CropSpec(2, 2))[0, :, 0].tolist() == expected
+            continue
+        with pytest.raises(ImageProblem) as caught:
+            load_crop(image, CropSpec(2, 2))
+        assert caught.value.problem == "unsupported"
+
+
 def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
     start = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)
     monkeypatch.setattr(formats, "_has_heif", lambda: False)

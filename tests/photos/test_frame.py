@@ -93,12 +93,16 @@ def test_landmarks_come_to_the_points_of_a_crop(to_photo):
         POINTS.points[:4],
         (POINTS.points[1], POINTS.points[0], *POINTS.points[2:]),
         ((20, 120), *POINTS.points[1:]),
-        ((500, 30), *POINTS.points[1:]),
+        (*POINTS.points[:3], (41.5, 51), POINTS.points[4]),
+        (*POINTS.points[:4], (70.7, 51)),
+        (*POINTS.points[:2], (224.5, 30), *POINTS.points[3:]),
+        (*POINTS.points[:2], (30, -112.5), *POINTS.points[3:]),
     ],
 )
 def test_points_that_are_no_upright_face_are_refused(points):
     with pytest.raises(ValueError, match="points"):
         CropSpec(112, 112, points)
+    CropSpec(112, 112, (*POINTS.points[:2], (-112, 224), *POINTS.points[3:]))  # a nose anywhere
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,8 @@ def test_sharpness_is_the_gradient_beside_that_of_half_the_size():
     # A pixel's gradient is 1/2 everywhere; in the half size it is 0, but 1 at both ends.
     assert sharpness(stripes) == pytest.approx(0.5 * (62 / 64) / (2 / 32), abs=0.01)
     assert sharpness(np.ones((64, 64), np.float32)) == 1.0
-    assert sharpness(ramp[:3]) == 1.0
+    assert sharpness(ramp[:3]) == sharpness(ramp[:, :3]) == 1.0
+    assert sharpness(ramp[:4, :4]) == pytest.approx(0.5, abs=1e-3)
     odd = np.float32([0, 0, 1, 1, 9]) * np.float32([[0.1], [0.4], [0.1], [0.8], [9]])
     down, right = np.gradient(odd[:4, :4].reshape(2, 2, 2, 2).mean(axis=(1, 3)))
     coarse = np.hypot(down, right).mean()  # without the last row and column

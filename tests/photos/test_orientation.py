@@ -1,5 +1,7 @@
 """EXIF orientation turns a photo, and no EXIF content does harm."""
 
+import io
+
 import numpy as np
 import pytest
 from drawn.photos import encoded, smooth, stored
@@ -33,6 +35,28 @@ def test_a_shrunk_photo_shows_the_same_places(orientation, size, shrink):
     expected = np.asarray(Image.fromarray(frame).reduce(divisor))
     inner = np.s_[: size[0] // divisor, : size[1] // divisor]  # a rounded edge has fewer pixels
     assert np.abs(shown - expected)[inner].max() <= 5
+
+
+@pytest.mark.parametrize("size", [(64, 96), (96, 64), (64, 4)])
+@pytest.mark.parametrize("divisor", [1, 2, 4, 8])
+def test_a_turned_jpeg_of_whole_blocks_is_shrunk_by_libjpeg(size, divisor):
+    data = stored(smooth(*size), 6, "JPEG")
+    with Image.open(io.BytesIO(data)) as expected:
+        width, height = expected.size
+        expected.draft("RGB", (max(1, width // divisor), max(1, height // divisor)))
+        left = divisor * expected.width // width  # a thin image cannot be decoded at an eighth
+        turned = expected.transpose(Image.Transpose.ROTATE_270)
+    with upright(open_photo(data), divisor) as (image, found):
+        assert np.array_equal(image, turned.reduce(left))
+    assert found == divisor
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [((2000, 2000), True), ((2001, 2000), False)])
+def test_only_a_small_image_is_kept_for_the_next_call(size, is_kept):
+    photo = open_photo(Image.new("RGB", size))
+    with upright(photo):
+        pass
+    assert (photo.kept is not None) == is_kept
 
 
 def test_broken_exif_does_not_crash():

@@ -67,7 +67,7 @@ def stored(path, numbers):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "folder" / "faces.sqlite"
+    return tmp_path / "new" / "folder" / "faces.sqlite"
 
 
 def test_records_are_found_again(path):
@@ -104,6 +104,7 @@ def test_only_the_user_may_read_it_and_it_can_be_forgotten(path):
         path.chmod(0o644)
         PhotoCache(path).put([record(1)])
         assert path.stat().st_mode & 0o777 == 0o600
+    path.with_name("faces.sqlite-journal").touch()  # what a crash of the system leaves
     assert cache.forget()
     assert list(path.parent.iterdir()) == []
     assert cache.record(record(1).digest, True) is None
@@ -186,7 +187,7 @@ def other_database(path):
 
 @pytest.mark.parametrize("make", [lambda path: path.write_bytes(b"a photo" * 999), other_database])
 def test_a_file_of_somebody_else_is_left_alone(path, make, caplog):
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     make(path)
     before = path.read_bytes()
     cache = PhotoCache(path)
@@ -206,8 +207,12 @@ def test_a_file_of_somebody_else_is_left_alone(path, make, caplog):
         {"faces": (Face(np.full((5, 2), np.nan), 0.9),)},
         {"faces": (Face(np.full((5, 2), 1e30), 0.9),)},
         {"faces": (Face(np.ones((5, 2)), 1.5),)},
-        {"faces": (Face(np.ones((5, 2)), 0.9),) * 2000},
+        {"faces": (Face(np.ones((5, 2)), -0.1),)},
+        {"faces": (Face(np.ones((5, 2)), 0.9),) * 101},
         {"reason": 7},
+        {"orientation": 0},
+        {"orientation": 9},
+        {"digest": b"x" * 33},
     ],
 )
 def test_a_record_of_impossible_values_is_not_used(path, changes):
@@ -221,10 +226,13 @@ def test_a_record_of_impossible_values_is_not_used(path, changes):
 @pytest.mark.parametrize("value", [17, "text", b"", b"\x96\xa1\xff", b"\xff" * 99])
 def test_a_damaged_record_is_not_used(path, value):
     cache = PhotoCache(path)
-    cache.put([record(1)])
+    digest = record(1).digest
+    cache.put([record(1)], b"network", {(digest, 1): np.ones(4, np.float32)})
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("UPDATE photos SET record = ?", (value,))
-    assert cache.record(record(1).digest, True) is None
+        database.execute("UPDATE embeddings SET embedding = ?", (value or 0,))
+    assert cache.record(digest, True) is None
+    assert cache.embedding(b"network", digest) is None
 
 
 def test_where_nothing_can_be_written_memory_serves(tmp_path, caplog):

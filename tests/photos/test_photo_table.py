@@ -159,11 +159,9 @@ def test_a_face_counts_from_24_pixels_on_and_a_photo_by_its_digest():
     faces = tuple(Face(TEMPLATE * side / 114, 0.9) for side in (23.99, 24.0, 60.0))
     record = PhotoRecord(faces=faces, digest=b"\xff" * 7 + b"\xfe" + bytes(24))
     assert (record.usable, record.face_count, record.content) == ([*faces[1:]], 3, -2)
-    assert (PhotoRecord().face_count, PhotoRecord().content, PhotoRecord().orientation) == (
-        None,
-        0,
-        1,
-    )
+    empty = PhotoRecord()
+    assert (empty.face_count, empty.content, empty.orientation) == (None, 0, 1)
+    assert (empty.width_px, empty.height_px, empty.tf_decodable) == (0, 0, False)
     assert record.why_unusable(aligned=True) is None
     kinds = [PhotoRecord(faces=few).why_unusable(aligned=True)[0] for few in ((), faces[:1])]
     assert kinds == ["no_face", "small_face"]

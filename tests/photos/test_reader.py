@@ -10,6 +10,7 @@ from PIL import Image
 
 from facepairs.errors import BadConfig, BadImage, NoFace, TooSmallFace
 from facepairs.photos.crop import CropSpec, Similarity, load_crop
+from facepairs.photos.detector import find_faces
 from facepairs.photos.face_sample import FaceSample, choose_face
 from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import Hint
@@ -141,7 +142,7 @@ def test_tight_grey_crops_are_found_or_refused(drawn):
 
 def test_the_most_prominent_of_several_faces_is_used(drawn):
     group = canvas(900, 420)
-    places = [Place(150, 200, 180), Place(450, 210, 260), Place(750, 200, 180)]
+    places = [Place(150, 200, 180), Place(450, 210, 260), Place(750, 200, 180, 35)]
     for face, place in zip(drawn[::2], places, strict=True):
         paste(group, face, place)
     (chosen,) = detect(group)
@@ -150,6 +151,11 @@ def test_the_most_prominent_of_several_faces_is_used(drawn):
     assert "the most prominent of 3" in chosen.describe()
     every = detect(group, every=True)
     assert np.array_equal(every[0].crop, chosen.crop)
+    (turned,) = (one for one in every if one.face.centre[0] > 600)
+    assert "turned" in {hint.kind for hint in turned.hints}
+    found = [face.landmarks.tolist() for face in find_faces(group)]
+    assert np.array_equal([face.landmarks for face in read(group).record.faces], np.float32(found))
+    assert all(face.hints == () for face in READER.read([("x", group)], every=True)[1:])
     assert sorted(round(one.face.centre[0] / 300 - 0.5) for one in every) == [0, 1, 2]
     for one, face in zip(sorted(every, key=lambda one: one.box[0]), drawn[::2], strict=True):
         assert difference(one, detect(face)[0]) < GREY_LEVELS
