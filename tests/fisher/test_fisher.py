@@ -14,6 +14,7 @@ from facepairs.fisher.descriptors import (
 )
 from facepairs.fisher.network import FisherNetwork
 from facepairs.fisher.tower import (
+    MIRROR,
     PROJECTOR,
     FisherMember,
     MirroredVector,
@@ -38,6 +39,16 @@ def test_the_descriptor_of_an_edge_has_the_orientation_of_its_gradient():
     edge = found[np.linalg.norm(found, axis=(1, 2)) > 0.5]
     assert len(edge) > 10
     assert (edge.argmax(axis=2)[edge.max(axis=2) > 0.05] == 0).all()
+    for step in (1, 1 / 30):  # cells have a sum of 1.5 steps, and .05 more makes faint edges short
+        longest = np.square(np.asarray(describe(image * step))).sum(axis=2).max()
+        assert longest == pytest.approx(1.5 * step / (1.5 * step + 0.05), abs=2e-3)
+
+
+def test_colours_count_by_their_luma():
+    images = faces(1)
+    gray = images @ np.float32([0.299, 0.587, 0.114])
+    expected = np.asarray(describe(np.repeat(gray[..., None], 3, axis=3)))
+    np.testing.assert_allclose(describe(images), expected, rtol=0, atol=1e-4)
 
 
 def mirrored_positions(px):
@@ -155,7 +166,7 @@ def test_the_vector_of_a_mirrored_image_is_the_mirrored_vector(small):
 
 
 def test_the_projection_starts_as_set_and_nothing_else_is_trained():
-    tower = fisher_tower(96, ["face"], cohort=0)
+    tower = fisher_tower(96, ["face"], cohort=4)
     wide = tower.get_layer("describe").width
     rng = np.random.default_rng(3)
     mean, directions = rng.normal(size=wide) / 100, rng.normal(size=(7, wide))
@@ -177,6 +188,28 @@ def network():
 
 def photos(count, seed=0):
     return (faces(count, seed=seed) * 255).astype(np.uint8)
+
+
+def test_training_sees_an_image_or_its_mirror_image_without_a_fifth_of_the_numbers(network):
+    network.mirroring.state.assign([0, 0])
+    network.dropout.seed_generator.state.assign([0, 0])
+    left, right = (np.repeat(row[None], 300, axis=0) for row in network.features(photos(2)))
+    project, mirror = network.head.get_layer(PROJECTOR), network.head.get_layer(MIRROR)
+
+    def as_is(rows, features):
+        own = np.float32(features[:1])
+        vectors = np.asarray(project(np.concatenate([own, mirror(own)])))
+        return rows @ vectors[0] > rows @ vectors[1]
+
+    rows = np.asarray(network((left, right), training=True))
+    chosen = np.stack([as_is(rows[:, 0], left), as_is(rows[:, 1], right)])
+    assert chosen.mean(axis=1) == pytest.approx(0.5, abs=0.045)
+    assert 0.4 < (chosen[0] == chosen[1]).mean() < 0.6
+    assert rows[chosen[0], 0].std(axis=0).max() > 1e-4
+    twice = np.asarray(network((left, left), training=True))
+    assert (as_is(twice[:, 0], left) != as_is(twice[:, 1], left)).all()
+    kept = np.asarray(network.dropout(np.ones((10, 10_000), np.float32), training=True))
+    assert (kept == 0).mean() == pytest.approx(0.2, abs=0.005)
 
 
 def test_the_loss_is_a_function_of_seed_and_step(network):

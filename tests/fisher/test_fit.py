@@ -69,7 +69,7 @@ def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
     order = np.argsort(means[:, 0])
     means = np.where(means[:, 3:] < 0, means * turn, means)  # either may be the mirror image
     assert means[order] == pytest.approx(centres, abs=0.03)
-    assert variances[order] == pytest.approx(0.1**2 + fit.MIN_VARIANCE, rel=0.1)
+    assert variances[order] == pytest.approx(0.1**2 + 0.01, rel=0.04)
     assert priors[order] == pytest.approx([0.35, 0.15], abs=0.02)
 
 

@@ -12,6 +12,7 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 
 import facepairs
+from facepairs.errors import ImageProblem
 from facepairs.photos import detector
 from facepairs.photos.detector import find_faces, locate_faces, locate_in_photo, search_photo
 from facepairs.photos.photo import open_photo
@@ -58,6 +59,14 @@ def test_images_without_a_face_have_none(name):
     picture = faceless()[name]
     assert not find_faces(picture)
     assert not locate_faces(picture, [])
+
+
+def test_a_nearly_black_photo_is_called_so():
+    for level in (1, 15):
+        with pytest.raises(ImageProblem):
+            find_faces(Image.new("RGB", (32, 32), (0, level, 0)))
+    for level in (0, 16):
+        assert find_faces(Image.new("RGB", (32, 32), (0, level, 0))) == []
 
 
 @pytest.mark.parametrize("angle_deg", [60, 90, 120, 180, 270])

@@ -70,6 +70,10 @@ HAZARDS = {
     "scans": (repeated_scans(2000, 600), "scans or more"),
     "comments": (SOUND[:2] + b"\xff\xfe\0\2" * 20_000 + SOUND[2:], "over 10,000 parts"),
     "fill bytes": (SOUND[:2] + b"\xff" * 200_000 + SOUND[2:], "bytes between its parts"),
+    "fill bytes behind a part": (
+        SOUND[:20] + b"\xff" * 200_000 + SOUND[20:],
+        "bytes between its parts",
+    ),
     "fill bytes without an end": (SOUND[:3] + b"\0" * 200_000, "bytes between its parts"),
     "EXIF": (
         SOUND[:2] + containers.exif(containers.shared_tags(20_000, 2000)) + SOUND[2:],
@@ -197,6 +201,7 @@ def test_large_images_that_pillow_decodes_in_python_are_refused(data: bytes) -> 
         SOUND,
         encoded("JPEG", (3000, 3000), progressive=True),
         repeated_scans(64, 900),
+        SOUND[:-2] + b"\xff\xd0\xff\xd1" * 10_000 + SOUND[-2:],  # restart markers
         b"P4 9 9 " + bytes(18),
         b"P5#comment\n9 9 200 " + bytes(81),
         b"",
@@ -308,6 +313,7 @@ def test_images_that_fill_the_budget_are_decoded_together() -> None:
 def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
     assert has_several_scans(encoded("JPEG", progressive=True))
     assert not has_several_scans(SOUND)
+    assert has_several_scans(SOUND[:-2] + SOUND[SOUND.index(b"\xff\xda") :])
     thumbnail = SOUND[:2] + containers.exif(SOUND + b"\xff\xda") + SOUND[2:]
     assert not has_several_scans(thumbnail)
     assert not has_several_scans(encoded("PNG"))
@@ -362,6 +368,13 @@ def test_tags_of_unknown_kinds_claim_nothing(kind: int) -> None:
     assert not tags_overclaim(struct.pack("<2sHIH", b"II", 42, 8, 20) + rows + bytes(1_000_000))
 
 
+def test_what_follows_the_tags_claims_nothing() -> None:
+    tag, follows = (struct.pack("<HHII", 9, 7, size, 8) * 240 for size in (0, 1_000_000))
+    data = struct.pack("<2sHIH", b"II", 42, 8, 240) + tag + follows + bytes(1_000_000)
+    assert not tags_overclaim(data)
+    assert not tags_overclaim(data[:40])
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize(("offset", "length", "base", "index"), [(4, 4, 0, 0), (8, 4, 4, 4)])
 def test_items_may_claim_twice_the_file_and_16_mebibytes(
@@ -398,6 +411,16 @@ def test_the_exif_item_of_an_avif_is_not_parsed() -> None:
     assert photo.opened
     assert ExifTags.Base.Make not in photo.opened.getexif()
     assert turn_of(photo.opened) is TURNS[6]  # from another box
+
+
+@pytest.mark.parametrize(("bits", "rows"), [(8, 10_000), (16, 5_000)])
+def test_a_tiff_may_have_tiles_of_200_megabytes_and_no_more(bits: int, rows: int) -> None:
+    def photo(rows: int) -> bytes:
+        tiles = {"t322": (4, 1, 20_000), "t323": (4, 1, rows)}
+        return containers.tiff_image(40, bytes(40 * 40 * 2), bits=bits, **tiles)
+
+    assert open_photo(photo(rows)).width_px == 40
+    assert problem_of(photo(rows + 1)) == "too_large"
 
 
 @pytest.mark.parametrize(("mode", "size"), [("RGB", 3600), ("L", 1200), ("I;16", 2400)])

@@ -91,7 +91,7 @@ def test_a_photo_without_a_face_is_refused_by_name(name):
 
 
 def test_a_face_is_told_in_rounded_numbers():
-    cos, sin = 2 * np.cos(np.radians(7)), 2 * np.sin(np.radians(7))
+    cos, sin = 2 * np.cos(np.radians(7.04)), 2 * np.sin(np.radians(7.04))
     to_photo = Similarity(np.array([(cos, -sin), (sin, cos)]), np.array([10.0, 20.0]))
     face, hint = Face(to_photo(TEMPLATE), 0.87654), Hint("dark", "too dark")
     record = PhotoRecord(faces=(face,) * 3)

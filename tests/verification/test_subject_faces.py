@@ -101,6 +101,10 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     two = subject_faces(FaceIndex.scan(tmp_path / "two"), range(12))
     assert len(two.numbers) >= 3
     assert set(two.numbers.values()) == {2}
+    (tmp_path / "one" / photo.parent.name).mkdir(parents=True)
+    (tmp_path / "one" / photo.parent.name / "0.png").symlink_to(photo.parent / "0.png")
+    lonely = subject_faces(FaceIndex.scan(tmp_path / "one"), [0])
+    assert (lonely.numbers, lonely.unclear) == ({}, [])  # there is no other photo to compare with
     config = TrainConfig().resolve()
     for fit, expected in ((True, len(chosen)), (False, 0)):
         _, plan = usable_photos(index, config, fit_faces=fit)
