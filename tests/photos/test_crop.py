@@ -22,7 +22,9 @@ from facepairs.photos.photo import open_photo
 LFW = CropSpec(250, 112)
 
 
-@pytest.mark.parametrize(("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1), (4097, 5)])
+@pytest.mark.parametrize(
+    ("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1), (4097, 5)]
+)
 def test_a_crop_must_fit_into_its_frame(frame, crop):
     with pytest.raises(ValueError, match="1 <= crop_px <= frame_px"):
         CropSpec(frame, crop)
@@ -169,6 +171,10 @@ def test_a_photo_is_shrunk_first_as_far_as_its_square_allows():
     for scale, divisor in ((0.124, 8), (0.126, 4), (0.249, 4), (0.251, 2), (0.499, 2), (0.501, 1)):
         warp_photo(photo, rotated(scale, 30, (200, 200)), 20)
         assert photo.kept[1] == divisor
+    assert repr(photo) == (  # an image of a person belongs in no log
+        "Photo(name='image', width_px=400, height_px=400, upright_px=(400, 400))"
+    )
+    assert open_photo(encoded(smooth(9, 9), "PNG")).upright_px == (0, 0)
 
 
 @cache

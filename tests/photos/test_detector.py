@@ -14,8 +14,11 @@ from PIL import Image
 import facepairs
 from facepairs.errors import ImageProblem
 from facepairs.photos import detector
-from facepairs.photos.detector import find_faces, locate_faces, locate_in_photo, search_photo
+from facepairs.photos.detector import find_faces, locate_faces, search_photo
+from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.photo import open_photo
+from facepairs.photos.photo_record import PhotoRecord
+from facepairs.photos.reader import locate
 from facepairs.photos.yunet import FILE, detect
 
 MAX_ERROR = 0.15  # mean distance of landmarks, in eye distances
@@ -145,9 +148,10 @@ def test_small_faces_of_a_large_photo_come_last(drawn, tmp_path):
     photo = open_photo(tmp_path / "large.png")
     found = search_photo(photo)
     assert [round(face.centre[0], -2) for face in found] == [1500, 2400]
-    located = locate_in_photo(photo, found)
-    assert [round(face.centre[0], -2) for face in located] == [1500, 2400, 700]
-    assert located[0] is found[0]
+    tiny = Face(TEMPLATE / 5, 0.9)
+    located = locate(photo, PhotoRecord(faces=(*found, tiny))).faces
+    assert [round(face.centre[0], -2) for face in located] == [1500, 2400, 0, 700]
+    assert (located[0], located[2]) == (found[0], tiny)
 
 
 @pytest.mark.parametrize(("side_px", "first_x"), [(210, 300), (280, 480)])
@@ -164,8 +168,9 @@ def test_a_face_off_the_centre_comes_first_if_it_is_so_much_larger(drawn, side_p
 def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn, monkeypatch):
     with Image.open(drawn[0]) as image:
         one = np.asarray(image.convert("RGB").resize((100, 100)))
-    faces = find_faces(Image.fromarray(np.tile(one, (12, 12, 1))))
-    assert len(faces) == 100
+    crowd = np.tile(one, (12, 12, 1))
+    faces = find_faces(Image.fromarray(crowd))
+    assert len(faces) == len(detect([crowd], 0.6)[0]) == 100
     assert math.dist(faces[0].centre, (600, 600)) < 100
     monkeypatch.setattr(detector, "MAX_FACES", 20)  # to locate a hundred takes seconds
     picture = Image.fromarray(np.tile(one, (5, 5, 1)))
@@ -177,7 +182,7 @@ def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):
     paste(canvas(3400, 2700), drawn[0], Place(1600, 1250, 1200)).save(path)
     photo = open_photo(path)
     (face,) = search_photo(photo)
-    assert photo.kept and photo.kept[0].size == (1700, 1350)  # of at least 1600 pixels
+    assert photo.kept[0].size == (1700, 1350)  # of at least 1600 pixels
     assert face.centre == pytest.approx([1600, 1250], abs=60)
     assert face.side_px == pytest.approx(Place(0, 0, 1200).face_px, rel=0.2)
     assert np.array_equal(face.landmarks, face.landmarks.astype(np.float32))

@@ -45,7 +45,7 @@ def test_a_jpeg_of_whole_blocks_is_shrunk_by_libjpeg(size, turn, divisor):
         width, height = expected.size
         expected.draft("RGB", (max(1, width // divisor), max(1, height // divisor)))
         left = divisor * expected.width // width  # a thin image cannot be decoded at an eighth
-        turned = expected.transpose(TURNS[turn]) if turn in TURNS else expected
+        turned = expected.transpose(TURNS[turn]) if turn in TURNS else expected.copy()
     with upright(open_photo(data), divisor) as (image, found):
         assert np.array_equal(image, turned.reduce(left))
     assert found == divisor

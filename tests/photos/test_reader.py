@@ -1,5 +1,8 @@
 """Faces are found and aligned in photos of any kind; a photo without a face is refused by name."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from PIL import Image
 from facepairs.errors import BadConfig, BadImage, NoFace, TooSmallFace
 from facepairs.photos.crop import CropSpec, Similarity, load_crop
 from facepairs.photos.detector import find_faces
-from facepairs.photos.face_sample import FaceSample, choose_face
+from facepairs.photos.face_sample import FaceRef, FaceSample, choose_face
 from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.photo_cache import PhotoCache
@@ -112,6 +115,8 @@ def test_a_face_is_told_in_rounded_numbers():
     level = [Face(Similarity.inverse(turned(deg))(TEMPLATE), 1.0) for deg in (4.9, 5.1)]
     texts = [FaceSample("", face=one).describe() for one in level]
     assert texts == ["face of 114 x 114 pixels", "face of 114 x 114 pixels, turned by 5 degrees"]
+    assert "array" not in repr(FaceSample(crop=np.zeros((2, 2)), embedding=np.zeros(2)))
+    assert (FaceSample().number, FaceRef(Path("a.jpg")).number) == (1, 1)
 
 
 def turned(angle_deg):
@@ -142,8 +147,9 @@ def test_tight_grey_crops_are_found_or_refused(drawn):
 
 def test_the_most_prominent_of_several_faces_is_used(drawn):
     group = canvas(900, 420)
-    places = [Place(150, 200, 180), Place(450, 210, 260), Place(750, 200, 180, 35)]
-    for face, place in zip(drawn[::2], places, strict=True):
+    places = [Place(150, 200, 180), Place(450, 210, 260), Place(750, 200, 180)]
+    people = [drawn[0], drawn[0], drawn[4]]
+    for face, place in zip(people, places, strict=True):
         paste(group, face, place)
     (chosen,) = detect(group)
     assert chosen.faces == 3
@@ -151,13 +157,15 @@ def test_the_most_prominent_of_several_faces_is_used(drawn):
     assert "the most prominent of 3" in chosen.describe()
     every = detect(group, every=True)
     assert np.array_equal(every[0].crop, chosen.crop)
-    (turned,) = (one for one in every if one.face.centre[0] > 600)
-    assert "turned" in {hint.kind for hint in turned.hints}
-    found = [face.landmarks.tolist() for face in find_faces(group)]
-    assert np.array_equal([face.landmarks for face in read(group).record.faces], np.float32(found))
-    assert all(face.hints == () for face in READER.read([("x", group)], every=True)[1:])
+    assert [[hint.kind for hint in one.hints] for one in every] == [["bright"], ["bright"], []]
+    record = READER.records([group])[0]
+    found = [face.landmarks for face in find_faces(group)]
+    assert np.array_equal([face.landmarks for face in record.faces], np.float32(found))
+    assert (record.orientation, record.width_px, record.height_px) == (1, 900, 420)
+    hints = [face.hints for face in READER.read([("x", group)], every=True)]
+    assert hints == [record.hints, (), ()]
     assert sorted(round(one.face.centre[0] / 300 - 0.5) for one in every) == [0, 1, 2]
-    for one, face in zip(sorted(every, key=lambda one: one.box[0]), drawn[::2], strict=True):
+    for one, face in zip(sorted(every, key=lambda one: one.box[0]), people, strict=True):
         assert difference(one, detect(face)[0]) < GREY_LEVELS
 
 
@@ -198,6 +206,33 @@ def test_without_alignment_the_whole_image_is_used(drawn):
         assert (face.box, face.faces, face.to_result().landmarks) == (None, None, None)
         assert "the whole image" in face.describe()
         assert "unaligned" in {hint.kind for hint in face.hints}
+
+
+class MeanColour:
+    """A network that counts the faces it represents."""
+
+    def __init__(self, cache_key):
+        self.cache_key, self.faces = cache_key, 0
+
+    def represent(self, crops):
+        self.faces += len(crops)
+        return crops.mean(axis=(1, 2), dtype=np.float32)
+
+
+def test_a_face_is_embedded_once_for_each_network_and_crop(drawn, tmp_path):
+    cache, network = PhotoCache(tmp_path / "photos.sqlite"), MeanColour("a")
+    PhotoReader(True, SPEC, cache=cache).records([drawn[0]])
+    reader = PhotoReader(True, SPEC, network, cache)
+    first, again = (reader.read([("x", drawn[0])])[0] for _ in range(2))
+    assert np.array_equal(first.embedding, again.embedding)
+    assert network.faces == 1
+    replace(reader, framing=CropSpec(250, 112)).read([("x", drawn[0])])
+    assert network.faces == 2
+    for key, keep, expected in (("b", False, 2), ("", True, 2), ("c", True, 1)):
+        other = MeanColour(key)
+        for _ in range(2):
+            replace(reader, network=other, keep=keep).read([("x", drawn[0])])
+        assert other.faces == expected
 
 
 @pytest.mark.parametrize("keep", [True, False])
