@@ -100,7 +100,10 @@ def test_heif_is_read_where_pillow_heif_is_installed():
 
 @pytest.mark.parametrize(
     "data",
-    [b"\0\0\0\x0cjP  \r\n\x87\n", b"%PDF-1.7", b"P7\nWIDTH 1", b"\0\0\0\x18ftypmp42", b"II-\0"],
+    [
+        *(b"\0\0\0\x0cjP  \r\n\x87\n", b"%PDF-1.7", b"P7\nWIDTH 1", b"\0\0\0\x18ftypmp42"),
+        *(b"II-\0", b"RIFF\0\0\0\0AVI ", b"RIFX\0\0\0\0WEBP"),
+    ],
 )
 def test_other_files_are_no_images(data):
     with pytest.raises(ImageProblem) as caught:

@@ -158,7 +158,7 @@ def test_the_most_prominent_of_several_faces_is_used(drawn):
     every = detect(group, every=True)
     assert np.array_equal(every[0].crop, chosen.crop)
     assert [[hint.kind for hint in one.hints] for one in every] == [["bright"], ["bright"], []]
-    record = READER.records([group])[0]
+    record = read(group).record
     found = [face.landmarks for face in find_faces(group)]
     assert np.array_equal([face.landmarks for face in record.faces], np.float32(found))
     assert (record.orientation, record.width_px, record.height_px) == (1, 900, 420)
