@@ -10,7 +10,7 @@ References:
 import hashlib
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +123,7 @@ def _session() -> Session:
         return _open_session()
 
 
-@lru_cache(maxsize=1)
+@cache
 def _open_session() -> Session:
     import onnxruntime
 
