@@ -113,7 +113,7 @@ def load_ahead(batches: tf.data.Dataset, load: Callable[..., Any]) -> tf.data.Da
     """
     options = tf.data.Options()
     options.autotune.enabled = False
-    options.experimental_optimization.apply_default_optimizations = True
+    options.experimental_optimization.apply_default_optimizations = False
     return (
         batches.map(no_autograph(load), num_parallel_calls=cores(), deterministic=True)
         .prefetch(READY_BATCHES)
