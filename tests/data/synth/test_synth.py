@@ -137,7 +137,18 @@ def test_people_look_as_they_did() -> None:
 def golden() -> npt.NDArray[np.uint8]:
     easy = [draw_face(42, person, 3, 100) for person in GOLDEN_PEOPLE]
     hard = [draw_face(42, person, 5, 100, difficulty=1.0, families=3) for person in (11, 12, 1)]
-    return np.hstack([np.asarray(Image.fromarray(face).reduce(4)) for face in easy + hard])
+    faces = [*map(Image.fromarray, easy + hard), *map(at_ends, range(4))]
+    return np.hstack([np.asarray(face.reduce(4)) for face in faces])
+
+
+def at_ends(number: int) -> Image.Image:
+    """Draw a face each of whose parameters is the lowest or the highest."""
+    who, shot = (
+        [entry.metadata["high" if place >> number & 1 else "low"] for place, entry in kinds]
+        for kinds in (enumerate(fields(Identity)), enumerate(fields(Shot)))
+    )
+    blank = Image.new("RGB", (100, 100))
+    return draw(Identity(*who), Shot(*shot), blank, np.full((40, 3), 0.5)).image
 
 
 @pytest.mark.parametrize("size_px", [32, 101, 250])
