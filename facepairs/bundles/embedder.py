@@ -59,8 +59,7 @@ from facepairs.support.words import command_line
 
 EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` or `fetch` wrote
 NETWORKS = "FACEPAIRS_NETWORKS"  # the variable that names the folder of fetched networks
-MAX_TOML_BYTES = 2**20
-MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
+MAX_NETWORK_BYTES = 2_147_483_648  # the most that protobuf, and so one ONNX file, can hold
 ARCFACE_PX = 112
 ARCFACE_POINTS = (
     (38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655),
@@ -72,8 +71,9 @@ References:
     Deng et al.: ArcFace: Additive Angular Margin Loss for Deep Face Recognition. CVPR, 2019.
 """
 
-Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-Positive = Annotated[float, Meta(gt=0, le=1e30)]
+LARGEST = 1e30
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
 # Lists of fixed length: msgspec 0.22 crashes on unions of a bounded number and a tuple.
 Numbers = Annotated[
     Number | Annotated[list[Number], Meta(min_length=3, max_length=3)],
@@ -231,7 +231,7 @@ def check_keys(toml: EmbedderToml) -> tuple[CropSpec, Scaling | None]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the keys of a TOML; raise BadBundle if it cannot be read."""
-    return parse_toml(read_regular_file(path, MAX_TOML_BYTES), path, BadBundle)
+    return parse_toml(read_regular_file(path), path, BadBundle)
 
 
 def is_embedder(path: Path | str) -> bool:
@@ -295,7 +295,10 @@ def _scaling(toml: EmbedderToml) -> Scaling | None:
     if toml.mean is None or toml.std is None:
         raise BadBundle("give both mean and std, or neither")
     mean, std = (np.asarray(value, np.float64) for value in (toml.mean, toml.std))
-    scale, offset = np.broadcast_to(1 / std, 3), np.broadcast_to(-mean / std, 3)
-    if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
+    with np.errstate(over="ignore"):
+        scale, offset = (
+            np.broadcast_to(row, 3).astype(np.float32) for row in (1 / std, -mean / std)
+        )
+    if not np.isfinite([scale, offset]).all():
         raise BadBundle("mean and std turn every image into a constant; give other values")
-    return scale.astype(np.float32), offset.astype(np.float32)
+    return scale, offset

@@ -251,7 +251,7 @@ def operating_point(
         return _measured(profile, OperatingPoint(profile.threshold, BALANCED))
     for point in profile.thresholds:
         rate = point.max_fmr
-        if rate is not None and math.isclose(rate, target, rel_tol=1e-9):
+        if rate is not None and math.isclose(rate, target):
             if point.threshold is None:
                 reason = point.reason or "reason not recorded"
                 raise _no_threshold(f"this model cannot promise FMR {rate:g} ({reason})", profile)
@@ -260,7 +260,7 @@ def operating_point(
 
 
 def point_for_faces(
-    profile: ErrorProfile, point: OperatingPoint, side_px: float, yaw: float = 0.0
+    profile: ErrorProfile, point: OperatingPoint, side_px: float, yaw: float
 ) -> OperatingPoint:
     """Return the same threshold with the errors of pairs of such faces.
 
@@ -278,7 +278,11 @@ def point_for_faces(
     small = [row.errors for row in figures.small_faces if side_px < row.below_px]
     turned = [row.errors for row in figures.turned_faces if abs(yaw) >= row.above_yaw]
     found = [table.at(point.threshold) for table in (*small[:1], *turned[:1])]
-    worst = max(found, key=lambda one: one.fnmr.value if one.fnmr else 0.0, default=point.errors)
+    worst = max(
+        found,
+        key=lambda one: one.fnmr.value,  # type: ignore[union-attr]  # every table has it
+        default=point.errors,
+    )
     return msgspec.structs.replace(point, errors=worst)
 
 

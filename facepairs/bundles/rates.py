@@ -19,13 +19,14 @@ from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle
 from facepairs.support.words import counted
 
-Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
+LARGEST = 1e300
+Finite = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 Among = Literal["strangers", "look-alikes"]
 Row = tuple[Share, Share, Share]
 """A rate, and both ends of its interval of 95 %."""
-Rows = Annotated[tuple[Row, ...], Meta(min_length=1, max_length=10_000)]
+Rows = tuple[Row, ...]
 BALANCED, GIVEN, GALLERY, CHOSEN = "balanced", "threshold", "gallery", "chosen"
 LABELS = {
     GIVEN: "the threshold given",

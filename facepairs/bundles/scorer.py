@@ -95,7 +95,8 @@ class OnnxSession:
         read_float32: Callable[[], bytes] | None = None,
     ) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or 0
+        if threads:
+            options.intra_op_num_threads = threads
         options.log_severity_level = LOG_FATAL_ONLY
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")

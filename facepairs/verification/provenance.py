@@ -23,7 +23,7 @@ from facepairs.support.places import check_output_file, file_sha256
 from facepairs.support.validation import validate
 from facepairs.version import __version__
 
-MAX_PROVENANCE_BYTES = 64 * 2**20  # 3 million people
+MAX_PROVENANCE_BYTES = 64_000_000  # 3 million people
 
 
 FaceNumbers = tuple[float, float, float, float]
@@ -159,7 +159,7 @@ def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]
         complete = msgspec.structs.replace(provenance, scores_sha256=file_sha256(target))
         text = msgspec.json.encode(complete, order="deterministic")
         with atomic_file(beside, "wb") as handle:
-            handle.write(msgspec.json.format(text, indent=1) + b"\n")
+            handle.write(msgspec.json.format(text) + b"\n")
 
 
 def read_provenance(scores: Path) -> Provenance | None:

@@ -80,12 +80,13 @@ class Ranking(Result, frozen=True, kw_only=True):
 
     def describe_expected(self) -> str:
         """Return in words: `about 0.6 expected among 622 faces, at most 1.5`."""
-        if self.expected_false_matches is None or self.expected_false_matches_interval is None:
+        if self.expected_false_matches is None:
             return self.point.describe()
-        high = _rounded(self.expected_false_matches_interval[1])
+        assert self.expected_false_matches_interval is not None
+        _, high = self.expected_false_matches_interval
         return (
             f"about {_rounded(self.expected_false_matches)} expected among {self.faces:,} faces, "
-            f"at most {high}; more where people look alike"
+            f"at most {_rounded(high)}; more where people look alike"
         )
 
 
@@ -143,7 +144,9 @@ def rank_folder(
     found.sort(key=lambda one: (-one.score, one.path))
     faces = sum(match.faces for match in found)
     if point is None:
-        point = gallery_point(verifier.model.profile, verifier.operating_point(), faces or 1)
+        point = verifier.operating_point()
+        if faces:
+            point = gallery_point(verifier.model.profile, point, faces)
     threshold, rate = point.threshold, point.errors.fmr
     photos = [
         msgspec.structs.replace(
@@ -169,4 +172,4 @@ def rank_folder(
 
 def _rounded(number: float) -> str:
     """Return a number with two significant digits, without an exponent."""
-    return f"{number:,.0f}" if number >= 10 else f"{float(f'{number:.2g}'):g}"
+    return f"{float(f'{number:.2g}'):,.15g}"

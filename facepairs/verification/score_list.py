@@ -29,13 +29,12 @@ from facepairs.support.results import Result
 from facepairs.support.words import printable
 from facepairs.verification.provenance import provenance_of, scores_file, with_photos
 from facepairs.verification.verdict import are_copies, with_hint_of_copies, with_hint_of_others
-from facepairs.verification.verifier import READING, Indices, Verifier, score_samples
+from facepairs.verification.verifier import CHUNK_PAIRS, READING, Indices, Verifier, score_samples
 
 SIDES = ("left", "right")
 COPIED = ("genuine", "fold")  # columns that are copied to the output
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in ("box", "faces", "hints"))
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
-CHUNK_ROWS = 1024
 COPY = "copy"
 
 
@@ -172,7 +171,6 @@ def write_scores(
         results = _result_cells(model.profile.calibration, scores, point, prior)
         writer.writerows(_output_rows(listed, samples, results, problems))
     errors = [problem for problem in problems if problem not in ("", COPY)]
-    records = [face.record for face in samples.values() if face.record and not face.error]
     knows = model.origin.identities.knows([person_name(photo) for photo in listed.photos])
     exact = scores.astype(np.float64)  # as the rows and single verdicts compare it
     with_known = (knows[listed.left] | knows[listed.right]) & np.isfinite(scores)
@@ -181,7 +179,9 @@ def write_scores(
         failed=len(errors),
         images=len(listed.photos),
         images_failed=sum(face.error is not None for face in samples.values()),
-        several_faces=sum((record.face_count or 0) > 1 for record in records),
+        several_faces=sum(
+            not face.error and face.faces not in (None, 1) for face in samples.values()
+        ),
         same_content=problems.count(COPY),
         pairs_with_known_people=int(with_known.sum()),
         same=None if point.threshold is None else int((exact >= point.threshold).sum()),
@@ -249,8 +249,8 @@ def _result_cells(
     curve: Calibration | None, scores: ScoreArray, point: OperatingPoint, prior: float
 ) -> Iterator[tuple[object, object, object]]:
     """Yield score, probability and same of each row; unknown ones are empty."""
-    for start in range(0, len(scores), CHUNK_ROWS):
-        values = scores[start : start + CHUNK_ROWS].astype(np.float64)
+    for start in range(0, len(scores), CHUNK_PAIRS):
+        values = scores[start : start + CHUNK_PAIRS].astype(np.float64)
         probability = None if curve is None else curve.probability(values, prior).tolist()
         for row, score in enumerate(values.tolist()):
             yield (

@@ -126,10 +126,9 @@ def with_hint_of_others(face: FaceSample, chosen: int | None) -> FaceSample:
         face: The face.
         chosen: The number that the user gave; None without one.
     """
-    count = face.faces or 0
-    if chosen is not None or count < 2:
+    if chosen is not None or face.faces in (None, 1):
         return face
-    text = f"shows {count} faces, the most prominent was used"
+    text = f"shows {face.faces} faces, the most prominent was used"
     return replace(face, hints=(*face.hints, Hint(SEVERAL_FACES, text)))
 
 

@@ -1,7 +1,8 @@
 """`Verifier`: compare the faces of two photos, score many pairs, and embed many photos."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -187,12 +188,11 @@ class Verifier:
                 both are given, the prior is outside (0, 1), or a photo shows fewer faces.
         """
         point = self.operating_point(threshold, max_fmr)
-        check_prior(prior)
         left, right = (
             with_hint_of_others(
                 self.detect_face(source, number or 1, _name_of(source, name)), number
             )
-            for source, number, name in zip((a, b), faces, names, strict=True)
+            for source, number, name in ((a, faces[0], names[0]), (b, faces[1], names[1]))
         )
         return self.verify_faces(*with_hint_of_copies(left, right), point, prior)
 
@@ -316,9 +316,8 @@ class Verifier:
         named = (
             (_name_of(source, f"image {number}"), source) for number, source in enumerate(images, 1)
         )
-        total = len(images) if isinstance(images, Sized) else 0
         read = thread_map(self.reader().read, batches(named, BATCH_CROPS))
-        return unbatched(read, READING, total)
+        return unbatched(read, READING, length_hint(images))
 
     def reader(self, keep: bool = True, all_hints: bool = False) -> PhotoReader:
         """Return a reader of photos for this model, with the user's cache of photos.

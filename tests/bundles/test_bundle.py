@@ -20,6 +20,7 @@ from facepairs.bundles.bundle import (
 from facepairs.bundles.manifest import (
     DIGEST,
     MANIFEST,
+    MAX_JSON_BYTES,
     Identities,
     TrainingRecord,
     hashed_in,
@@ -65,7 +66,7 @@ def test_a_bundle_reads_back(make_bundle):
     assert manifest.created.endswith("+00:00")
     assert set(manifest.files) == {NETWORK, MODEL, IDENTITIES, MEASURED, CARD}
     assert len(again.identities.training) == 2
-    again.check_all()
+    assert again.check_all()
 
 
 def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
@@ -150,6 +151,37 @@ def test_any_value_is_read_or_refused_with_a_message(name, value):
         if not isinstance(value, dict | list):
             assert getattr(parsed, name) == value
     assert message.isprintable()
+
+
+def test_json_files_are_smaller_than_networks():
+    def of_bytes(**sizes):
+        entries = {name: ENTRY | {"bytes": size} for name, size in sizes.items()}
+        return parse_manifest(GOOD | {"files": GOOD["files"] | entries})
+
+    of_bytes(**{IDENTITIES: MAX_JSON_BYTES, NETWORK: MAX_JSON_BYTES + 1})
+    with pytest.raises(BadBundle, match=IDENTITIES):
+        of_bytes(**{IDENTITIES: MAX_JSON_BYTES + 1})
+
+
+@pytest.mark.parametrize(
+    ("training", "protocol", "trained_on"),
+    [
+        (
+            {"people": 1200, "seed": 3},
+            "heldout",
+            "1,200 people, 0 images, protocol heldout, seed 3",
+        ),
+        ({"data": "press photos"}, None, "press photos"),
+    ],
+)
+def test_a_model_says_what_it_was_trained_on(make_bundle, training, protocol, trained_on):
+    bundle = make_bundle(training={"protocol": "heldout", **training})
+    model = load_bundle(bundle)
+    assert (model.origin.protocol, model.origin.trained_on) == (protocol, trained_on)
+    assert model.manifest_sha256 == bundle.raw[DIGEST]
+    assert model.network.embedder_sha256 == bundle.manifest.files[NETWORK].sha256
+    assert "content=" not in repr(model)  # no network in a log
+    assert "files=" not in repr(model)
 
 
 def test_missing_folders_and_files_are_refused(make_bundle, tmp_path):

@@ -79,3 +79,4 @@ def test_the_errors_of_each_threshold_are_those_of_the_table():
 def test_the_card_names_the_alignment():
     assert "the face in each is found" in card_of(alignment="landmarks-5")
     assert "taken whole" in card_of()
+    assert card_of().endswith(".\n")

@@ -117,6 +117,10 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
         {"layout": "nhwc"},
         {"distance": "cosine"},
         {"mean": [1, 2]},
+        {"mean": [1, 2, 3, 4]},
+        {"std": [1, 2, 3, 4]},
+        {"std": 1e-40},
+        {"mean": 1e30, "std": 1e-9},
         {"std": 0},
         {"std": None},
         {"mean": None, "std": None},
@@ -128,6 +132,8 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
         {"align": "landmarks-5", "crop": None},
         {"align": "landmarks-5", "points": POINTS},
         {"align": "landmarks-5", "crop": None, "points": POINTS[:4]},
+        {"align": "landmarks-5", "crop": None, "points": [*POINTS, [1, 1]]},
+        {"align": "landmarks-5", "crop": None, "points": [[*point, 0] for point in POINTS]},
         {"align": "landmarks-5", "crop": None, "points": POINTS[::-1]},
         {"align": "arcface-112", "crop": None},
         {"sha256": "0" * 64},
@@ -143,6 +149,16 @@ def test_an_unusable_toml_is_refused_by_name(tmp_path, changes):
     said = str(caught.value).lower().replace("-", "")
     files = [value for value in changes.values() if str(value).startswith("none.")]
     assert any(word in said for word in (*changes, *files)), "names what is wrong"
+    assert "facepairs fetch" not in said
+
+
+def test_what_decides_an_embedding_is_its_network_and_input(tmp_path):
+    def embedder_sha256(**changes):
+        return open_model(embedder(tmp_path, **changes)).network.embedder_sha256
+
+    same, *others = {"licence": "MIT", "training_data": "a"}, {"std": 57}, {"colours": "rgb"}
+    assert embedder_sha256(**same) == embedder_sha256()
+    assert len({embedder_sha256(), *(embedder_sha256(**changes) for changes in others)}) == 3
 
 
 def test_no_file_of_another_folder_is_read(tmp_path):
@@ -168,6 +184,8 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
     for number, onnx in enumerate([several, outside, b"not onnx", network(kind="UINT8")]):
         with pytest.raises(BadBundle):
             Verifier.load(embedder(tmp_path / str(number), onnx))
+    with pytest.raises(BadBundle):
+        Verifier.load(embedder(tmp_path / "half", network(kind="UINT8"), std=None))
     chosen = embedder(tmp_path / "chosen", network(outputs=("a", "b")), output="b")
     assert Verifier.load(chosen).verify(photos[0], photos[0]).score == pytest.approx(1, abs=1e-5)
     outside = tmp_path / "outside.onnx"
@@ -325,3 +343,23 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     assert summary["people"] == 24
     assert summary["ece"] is None
     assert summary["threshold_source"] == "other_half"
+
+
+def test_a_model_says_where_it_lies_and_who_trained_it(tmp_path):
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "people.json").write_bytes(Identities.of(["Ann", "Cyd"], []).to_bytes())
+    toml = embedder(tmp_path / "e")
+    unknown = open_model(toml)
+    assert (unknown.place, unknown.name, unknown.alignment) == (str(toml), "other", "lfw-frame")
+    assert (unknown.origin.lists_training, unknown.origin.trained_on) == (False, None)
+    assert not unknown.files.check_all()  # it has no checksum
+    listed = open_model(embedder(tmp_path / "e", people="people.json", align="landmarks"))
+    assert (listed.origin.lists_training, listed.origin.trained_on) == (True, "2 people")
+    assert listed.alignment == "landmarks-5"
+    write_calibrated(listed, tmp_path / "mine", measured_of(), ["Bo"])
+    mine = open_model(tmp_path / "mine")
+    assert (mine.place, mine.name) == (str(tmp_path / "mine"), "other")
+    assert mine.origin.identities == Identities.of(["Ann", "Cyd"], ["Bo"])
+    assert mine.files.check_all()
+    told = embedder(tmp_path / "e", people="people.json", training_data="photos")
+    assert open_model(told).origin.trained_on == "photos"

@@ -190,13 +190,31 @@ def test_a_wrong_table_is_named(folder, changes):
         remote_networks()
 
 
+def test_an_archive_with_another_network_is_refused(remote, folder):
+    archive = zipped({TOML["file"]: onnx_network(kind="UINT8")})
+    network_table(folder, f"{remote.url}/d", download=archive)
+    remote.files["d"] = archive
+    with pytest.raises(BadBundle):
+        fetch_network("drawn")
+    assert not (folder / "drawn").exists()
+
+
+def test_a_licence_that_is_not_free_must_be_accepted(remote, folder):
+    network_table(folder, f"{remote.url}/d", is_free=False)
+    with pytest.raises(BadConfig, match="not free: MIT"):
+        fetch_network("drawn")
+    assert remote_networks()["sface"].terms.startswith("its licence is free: ")
+
+
 def test_a_damaged_network_is_not_taken_for_fetched(remote, folder):
     remote.files["d"] = onnx = network_table(folder, f"{remote.url}/d")
     fetch_network("drawn")
     (folder / "drawn" / TOML["file"]).write_bytes(onnx[:-1])
     assert not is_fetched("drawn")
-    with pytest.raises(BadBundle, match="run: facepairs fetch drawn"):
-        open_model("drawn")
+    for _ in range(2):  # changed, then gone
+        with pytest.raises(BadBundle, match="run: facepairs fetch drawn"):
+            open_model("drawn")
+        (folder / "drawn" / TOML["file"]).unlink(missing_ok=True)
     fetch_network("drawn")
     assert is_fetched("drawn")
 
@@ -220,3 +238,7 @@ def test_what_lies_in_the_current_folder_comes_first(remote, folder, tmp_path, m
     make(tmp_path / "drawn")
     with pytest.raises(BadBundle, match=r"manifest.*it hides the fetched network drawn"):
         open_model("drawn")
+    make(tmp_path / "another")
+    with pytest.raises(BadBundle) as caught:
+        open_model("another")
+    assert "hides" not in str(caught.value)

@@ -60,14 +60,24 @@ def profile_of(*rows, errors=None, default_fmr=None):
 
 
 def test_hard_faces_are_smaller_than_a_size_or_turned_at_least_so_far():
-    small = [msgspec.structs.replace(TABLE, people=number) for number in (1, 2)]
-    turned = msgspec.structs.replace(TABLE, people=3)
+    missed = tuple(zip(*3 * [(0.2, 0.3, 0.9, 1.0)], strict=True))  # more than of smaller faces
+    small = [
+        msgspec.structs.replace(TABLE, people=1),
+        msgspec.structs.replace(TABLE, people=2, fnmr=missed),
+    ]
+    turned = [
+        msgspec.structs.replace(TABLE, people=3),
+        msgspec.structs.replace(TABLE, people=4, fnmr=missed),
+    ]
     figures = IncludedModelFigures(
         small_faces=tuple(
             SmallFaces(below_px=px, errors=errors)
             for px, errors in zip((30, 60), small, strict=True)
         ),
-        turned_faces=(TurnedFaces(above_yaw=0.25, errors=turned),),
+        turned_faces=tuple(
+            TurnedFaces(above_yaw=yaw, errors=errors)
+            for yaw, errors in zip((0.25, 0.125), turned, strict=True)
+        ),
         cohort_width=1,
         cohort_content=bytes(4),
     )
@@ -77,9 +87,9 @@ def test_hard_faces_are_smaller_than_a_size_or_turned_at_least_so_far():
     def people(side_px: float, yaw: float) -> int | None:
         return point_for_faces(profile, point, side_px, yaw).errors.people
 
-    assert people(60, 0.2) == TABLE.people
-    assert (people(59.9, -0.2), people(30, 0.2), people(29.9, 0.2)) == (2, 2, 1)
-    assert (people(60, 0.25), people(60, -0.25)) == (3, 3)
+    assert people(60, 0.1) == TABLE.people
+    assert (people(59.9, -0.1), people(30, 0.1), people(29.9, 0.1)) == (2, 2, 1)
+    assert (people(60, 0.25), people(60, -0.25), people(60, 0.2)) == (3, 3, 4)
 
 
 def test_without_a_promise_the_balanced_threshold_decides():
@@ -163,6 +173,10 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
     assert gallery_point(profile, point, 100).errors.fmr.value * 100 <= 1
     assert gallery_point(profile, point, 10**6).threshold == 0.9
     assert gallery_point(profile_of(FULL), point, 10**6) is point
+    strict = operating_point(profile, max_fmr=0.01)
+    assert gallery_point(profile, strict, 100) is strict  # it is the threshold for one of 100
+    some_pass = msgspec.structs.replace(TABLE, fmr=(*RATES[:-1], (0.005, 0.0, 0.01)))
+    assert some_pass.threshold_for(0.0) == 0.9
 
 
 @pytest.mark.parametrize(
@@ -181,6 +195,9 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
         ((0.105, 0.09, 0.12), "1 in 10"),
         ((0.19, 0.01, 0.9), "1 in 5 (at most 90 in 100)"),
         ((0.0, 0.0, 0.3), "fewer than 30 in 100"),
+        ((0.0, 0.0, 0.0), "none"),
+        ((0.2, 0.1, 0.5), "20 in 100"),
+        ((0.01, 0.0, 0.025), "1 in 100 (at most 1 in 40)"),
     ],
 )
 def test_rates_are_said_in_words(rate, words):
@@ -202,6 +219,7 @@ def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
     with pytest.raises(BadConfig) as caught:
         operating_point(profile_of(*thresholds), **given)
     assert set(given) <= set(caught.value.arguments)
+    assert (REFUSED["reason"] in str(caught.value)) == (given == {"max_fmr": 0.001})
 
 
 @pytest.mark.parametrize("thresholds", [[], [REFUSED]])
@@ -240,13 +258,13 @@ def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
     below = [row.below_px for row in profile.included.small_faces]
     assert below == [36, 60]
     sides = (120.0, 60.0, 59.9, 36.0, 35.9)
-    large, same, small, still, smallest = (point_for_faces(profile, point, px) for px in sides)
+    large, same, small, still, smallest = (point_for_faces(profile, point, px, 0) for px in sides)
     assert large == same == point
     assert small == still
     missed = [one.errors.fnmr.value for one in (large, small, smallest)]
     assert missed == sorted(set(missed))
     assert {one.threshold for one in (large, small, smallest)} == {point.threshold}
-    assert point_for_faces(measured_of(), point, 20.0) == point
+    assert point_for_faces(measured_of(), point, 20.0, 0) == point
 
 
 def test_errors_are_those_of_faces_turned_as_far_as_the_more_turned_one():

@@ -10,8 +10,9 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from facepairs.bundles.bundle import FOLDER, MODEL, Bundle
+from facepairs.bundles.bundle import CARD, FOLDER, IDENTITIES, MEASURED, MODEL, Bundle
 from facepairs.bundles.model import open_model
+from facepairs.bundles.writer import model_card
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_pairs
 from facepairs.data.synth.faces import draw_face
@@ -37,7 +38,11 @@ def test_it_is_small_and_complete():
     training = sizes.pop(MODEL)  # for `--init default` and `export` alone
     assert sum(sizes.values()) <= 7_000_000  # network, manifest, identities, errors, card
     assert training <= 13_000_000
-    Bundle.open(FOLDER).check_all()
+    bundle = Bundle.open(FOLDER)
+    bundle.check_all()
+    assert bundle.identities.to_bytes() == bundle.read(IDENTITIES)
+    assert bundle.profile.to_bytes() == bundle.read(MEASURED)
+    assert model_card(bundle.manifest, bundle.profile).encode() == bundle.read(CARD)
 
 
 def test_its_form_in_float32_computes_what_keras_does(photos):

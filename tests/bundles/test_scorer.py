@@ -11,7 +11,7 @@ from tiny.bundles import (
     tiny_bundle,
 )
 
-from facepairs.bundles.model import load_bundle
+from facepairs.bundles.model import load_bundle, open_model
 from facepairs.bundles.scorer import open_scorer, pair_scores
 from facepairs.errors import BadBundle, BadData
 
@@ -58,6 +58,7 @@ def test_an_embedding_network_scores_by_the_cosine(make_bundle):
     scorer = scorer_of(make_bundle("embedding"))
     left, right = crops(5), crops(5, 1)
     rows = scorer.represent(left)
+    assert scorer.cache_key == scorer.network.embedder_sha256
     assert rows.dtype == np.float32
     assert rows.shape == (5, 24)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
@@ -92,6 +93,10 @@ def test_crops_of_another_shape_or_type_are_refused(scorer):
     ):
         with pytest.raises(BadData):
             score_pairs(scorer, bad, bad)
+        if not scorer.network.embeds:
+            for sides in ((bad, crops(2)), (crops(2), bad)):
+                with pytest.raises(BadData):
+                    scorer.compare(*sides)
 
 
 def test_networks_that_onnx_runtime_rejects_are_refused(make_bundle, capfd):
@@ -116,35 +121,66 @@ def one_node(inputs, outputs, kind="UINT8"):
 FRAME = [CROP_PX, CROP_PX, 3]
 
 
-@pytest.mark.parametrize(
-    "network",
-    [
-        lambda: one_node({"other": ["N", *FRAME]}, {"embedding": ["N"]}),
-        lambda: one_node({"image": [1, *FRAME]}, {"embedding": ["N"]}),
-        lambda: one_node({"image": ["N", 8, 8, 3]}, {"embedding": ["N"]}),
-        lambda: one_node({"image": ["N", *FRAME, 1]}, {"embedding": ["N", 1]}),
-        lambda: one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]}, "FLOAT"),
-        lambda: one_node({"image": ["N", *FRAME]}, {"other": ["N"]}),
-        pair_network,
-    ],
-)
-def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network):
-    with pytest.raises(BadBundle):
-        scorer_of(make_bundle("embedding", network())).represent(crops(2))
-
-
-def test_a_network_that_fails_on_a_batch_is_told_with_its_size(make_bundle):
+def of_pixels(shape, frame=("N", *FRAME)):
+    """Return a network whose output is the pixels in another shape."""
     from onnx import helper
 
     nodes = [
         helper.make_node("Cast", ["image"], ["floats"], to=1),
-        helper.make_node("Reshape", ["floats", "shape"], ["embedding"]),  # of one crop alone
+        helper.make_node("Reshape", ["floats", "shape"], ["embedding"]),
     ]
-    shape = {"shape": np.array([1, CROP_PX * CROP_PX * 3])}
-    model = onnx_model(nodes, {"embedding": ["N", "D"]}, {"image": ["N", *FRAME]}, shape)
-    scorer = scorer_of(make_bundle("embedding", model.SerializeToString()))
+    weights = {"shape": np.array(shape)}
+    outputs, inputs = {"embedding": ["M", *"DE"[: len(shape) - 1]]}, {"image": list(frame)}
+    return onnx_model(nodes, outputs, inputs, weights).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("network", "problem"),
+    [
+        (lambda: one_node({"other": ["N", *FRAME]}, {"embedding": ["N"]}), "its inputs are other"),
+        (lambda: one_node({"image": [1, *FRAME]}, {"embedding": ["N"]}), "its output embedding is"),
+        (lambda: one_node({"image": [2, *FRAME]}, {"embedding": ["N"]}), "its input is"),
+        (lambda: one_node({"image": ["N", 8, 8, 3]}, {"embedding": ["N"]}), "its input is"),
+        (lambda: one_node({"image": ["N", *FRAME, 1]}, {"embedding": ["N", 1]}), "its input is"),
+        (
+            lambda: one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]}, "FLOAT"),
+            "is tensor\\(float\\); give mean and std",
+        ),
+        (
+            lambda: one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]}, "INT32"),
+            "is tensor\\(int32\\), not one of",
+        ),
+        (lambda: one_node({"image": ["N", *FRAME]}, {"other": ["N"]}), "its outputs are other"),
+        (pair_network, "its inputs are left, right"),
+        (lambda: of_pixels([-1, 384]), "output has shape \\[4, 384\\]"),
+        (lambda: of_pixels([-1, 768]), "not L2-normalised"),
+    ],
+)
+def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network, problem):
+    with pytest.raises(BadBundle, match=problem):
+        scorer_of(make_bundle("embedding", network())).represent(crops(2))
+
+
+def test_a_network_may_leave_the_side_of_its_input_open(tmp_path):
+    toml = tmp_path / "e.toml"
+    (tmp_path / "e.onnx").write_bytes(of_pixels([-1, 768], ("N", "H", "W", 3)))
+    toml.write_text(
+        'file = "e.onnx"\nsize_px = 16\nlayout = "nhwc"\ncolours = "rgb"\n'
+        'align = "none"\ncrop = 1\n'
+    )
+    scorer = open_scorer(open_model(toml))
+    assert scorer.represent(crops(2)).shape == (2, 768)
+    with pytest.raises(BadBundle, match="length 0"):
+        scorer.represent(0 * crops(1))
+    (tmp_path / "e.onnx").write_bytes(pair_network())
+    with pytest.raises(BadBundle, match="its inputs are left, right"):
+        open_scorer(open_model(toml))
+
+
+def test_a_network_that_fails_on_a_batch_is_told_with_its_size(make_bundle):
+    of_one = of_pixels([1, CROP_PX * CROP_PX * 3])
     with pytest.raises(BadBundle, match="on a batch of 3"):
-        scorer.represent(crops(3))
+        scorer_of(make_bundle("embedding", of_one)).represent(crops(3))
 
 
 def test_what_onnx_runtime_says_of_a_network_is_told(make_bundle):

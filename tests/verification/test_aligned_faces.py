@@ -10,10 +10,13 @@ from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 from tiny.bundles import score_pairs, tiny_bundle
 
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.photos.face_sample import FaceRef
 from facepairs.photos.reader import PhotoReader
+from facepairs.verification.score_list import score_list
+from facepairs.verification.verdict import are_copies
 from facepairs.verification.verifier import Verifier, score_samples
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
@@ -204,12 +207,35 @@ def test_a_verdict_has_a_hint_of_several_faces_unless_one_was_chosen(verifier, p
         assert "several-faces" not in kinds(chosen.right)
 
 
+def test_a_list_of_pairs_counts_photos_with_several_faces_that_can_be_used(
+    verifier, photos, tmp_path
+):
+    drawn = sorted(photos[0].parent.glob("faces/*/*.jpg"))
+    group, far = canvas(400, 240), canvas(240, 120)
+    for face, left, right in zip(drawn[:2], (120, 60), (300, 180), strict=True):
+        paste(group, face, Place(left, 120, 150 if left == 120 else 66))
+        paste(far, face, Place(right, 60, 44))
+    group.save(tmp_path / "group.png")
+    far.save(tmp_path / "far.png")
+    rows = "".join(f"{name},{photos[0]}\n" for name in ("group.png", "far.png", photos[1]))
+    (tmp_path / "p.csv").write_text(f"left,right\n{rows}")
+    report = score_list(verifier, tmp_path / "p.csv", tmp_path / "s.csv", OperatingPoint(None))
+    assert (report.several_faces, report.images_failed) == (1, 1)
+    named = [("group", tmp_path / "group.png")]
+    assert not verifier.reader().read(named, every=True)[1].hints
+    assert verifier.reader(all_hints=True).read(named, every=True)[1].hints
+
+
 def test_a_verdict_on_a_photo_and_its_copy_says_so(verifier, photos):
     content = photos[0].read_bytes()
     verdict = verifier.verify(photos[0], content)
     assert "same-content" in kinds(verdict.left) & kinds(verdict.right)
-    other = verifier.verify(photos[0], photos[1])
-    assert "same-content" not in kinds(other.left) | kinds(other.right)
+    in_memory = [np.asarray(Image.open(photo)) for photo in photos[:2]]
+    for two in (photos[:2], in_memory):
+        other = verifier.verify(*two)
+        assert "same-content" not in kinds(other.left) | kinds(other.right)
+    (face,) = verifier.detect(in_memory[0])
+    assert are_copies(face, face)
 
 
 def test_errors_that_are_kept_hold_no_photo(verifier, tmp_path):

@@ -75,6 +75,10 @@ def test_the_given_threshold_decides(verifier, folder):
         ranking = rank_folder(verifier, folder / "a.png", folder, OperatingPoint(threshold))
         assert {one.match for one in ranking.photos} == {same}
         assert ranking.matches == (None if same is None else 3 * same)
+    second = rank_folder(
+        verifier, folder / "a.png", folder, OperatingPoint(ranking.photos[1].score)
+    )
+    assert [one.match for one in second.photos] == [True, True, False]
 
 
 def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
@@ -108,5 +112,6 @@ def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):
 def test_a_folder_of_unusable_images_gives_an_empty_ranking(verifier, folder, tmp_path):
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.jpg").write_bytes(b"x")
-    ranking = rank(verifier, folder / "a.png", tmp_path / "bad")
+    ranking = rank_folder(verifier, folder / "a.png", tmp_path / "bad")
     assert (ranking.photos, ranking.matches, len(ranking.failed)) == ([], 0, 1)
+    assert ranking.point == verifier.operating_point()

@@ -65,6 +65,8 @@ def test_the_output_agrees_with_single_verdicts(verifier, photos, tmp_path):
         assert float(row["score"]) == pytest.approx(verdict.score, abs=1e-5)
         assert float(row["probability"]) == pytest.approx(verdict.probability, abs=1e-4)
         assert row["same"] == str(int(verdict.same))
+        assert (row["left_box"], row["left_faces"]) == ("", "")
+        assert row["left_hints"] == "small unaligned"
     assert (report.pairs, report.failed, report.images) == (len(chosen), 0, IMAGES)
     assert report.same == sum(row["same"] == "1" for row in rows)
 

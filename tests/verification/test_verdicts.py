@@ -151,3 +151,5 @@ def test_no_cosine_is_above_one(tmp_path):
     scores = score_pairs(verifier.scorer, crops, crops)
     assert np.abs(scores).max() <= 1
     assert scores == pytest.approx(1, abs=1e-6)
+    rows = verifier.scorer.represent(crops)
+    assert verifier.compare(rows, -rows).min() == -1
