@@ -1,6 +1,7 @@
 """Read the body of a request into its type: multipart or JSON, within limits, in memory alone."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar, get_origin
 
@@ -21,7 +22,7 @@ DISCARDED = 4  # bodies' worth that are read and thrown away, so that the client
 
 
 class _InMemoryParser(MultiPartParser):
-    spool_max_size = 2**62  # photos must not reach a disk; `_counted` limits them
+    spool_max_size = sys.maxsize  # photos must not reach a disk; `_counted` limits them
 
 
 async def read_request(

@@ -104,7 +104,7 @@ def _listen(host: str, port: int, access: Access) -> socket.socket:
                 f"{SHORTEST_TOKEN} characters, or serve on 127.0.0.1 without other names",
                 "token",
             )
-        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        listener = socket.create_server(address, family=family, backlog=BACKLOG)
         # Connections inherit it. Else an answer's second packet waits 40 ms for the client, because
         # asyncio sets it only where the socket names its protocol.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -63,23 +64,29 @@ def test_verify_answers_as_the_command_does(ask, people, as_json, options):
     assert answer == printed
 
 
-def test_metrics_count_scores_and_faces_of_comparisons(ask, client, people):
+def test_metrics_count_scores_faces_and_hints_of_comparisons(ask, client, people, group):
     def counts() -> dict[str, float]:
         lines = client.get("/metrics").text.splitlines()
+        begin = ("facepairs_score", "facepairs_face_px", "facepairs_hints_total")
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)
-                if name.startswith(("facepairs_score", "facepairs_face_px"))}  # fmt: skip
+                if name.startswith(begin)}  # fmt: skip
 
     before = counts()
-    answer = ask("POST", "/v1/verify", files=files(left=people[0], right=people[1]))
-    ask("POST", "/v1/detect", files=files(image=people[0]))  # no comparison
-    change = {name: value - before[name] for name, value in counts().items()}
+    answer = ask("POST", "/v1/verify", files=files(left=people[0], right=group))
+    detected = ask("POST", "/v1/detect", files=files(image=people[0]))  # no comparison
+    assert "crop" not in detected["faces"][0]  # nobody asked for it
+    change = {name: value - before.get(name, 0) for name, value in counts().items()}
     assert change["facepairs_score_count"] == 1
     assert change["facepairs_score_sum"] == pytest.approx(answer["score"])
     assert change["facepairs_face_px_count"] == 2
+    kinds = Counter(hint["kind"] for side in ("left", "right") for hint in answer[side]["hints"])
+    assert kinds["several-faces"] == 1
+    for kind, number in kinds.items():
+        assert change[f'facepairs_hints_total{{kind="{kind}"}}'] == number
     limit = answer["operating_point"]["threshold"]
     assert change[f'facepairs_score_bucket{{le="{limit}"}}'] == (answer["score"] <= limit)
     table = Verifier.load().model.profile.errors
-    for share in (0.9, 0.5, 0.1, 0.01):
+    for share in (0.9, 0.5, 0.1, 0.01, 0.001, 0.0001):
         assert f'facepairs_score_bucket{{le="{table.threshold_for(share)}"}}' in change
 
 
@@ -113,6 +120,9 @@ def test_embeddings_are_those_of_the_library(ask, people):
     answer = ask("POST", "/v1/embed", files=images)
     expected = Verifier.load().embed(people[:3])
     np.testing.assert_allclose(answer["embeddings"], expected, atol=1e-3)
+    images[1] = ("image", b"no photo")
+    error = ask("POST", "/v1/embed", 415, files=images)["error"]
+    assert error["message"].startswith("image 2: ")
 
 
 def test_the_model_tells_its_errors(ask):

@@ -18,22 +18,35 @@ MOST = 1 << 20  # bytes of a photo
 PHOTO = b"\xff\xd8\xff a photo"
 
 
-def read(kind, files=(), *, content=None, media="application/json", query=b"", wait_s=0.0, **data):
-    """Read a form of files and fields, or a content; also return how many bytes were held."""
+CHUNK = 1 << 16
+
+
+def read(
+    kind, files=(), *, content=None, media="application/json", query=b"", wait_s=0.0,
+    declared=None, sent=None, **data,
+):  # fmt: skip
+    """Read a form of files and fields, or a content; also return how many bytes were held.
+
+    What was read of the body is added to the list `sent`.
+    """
     if content is None:
-        sent = httpx.Request("POST", "http://x", files=list(files), data=data)
-        media, content = sent.headers["content-type"], sent.read()
+        form = httpx.Request("POST", "http://x", files=list(files), data=data)
+        media, content = form.headers["content-type"], form.read()
 
     async def chunks() -> AsyncIterator[dict[str, object]]:
-        for at in range(0, len(content), 1 << 16):
+        for at in range(0, len(content), CHUNK):
             await asyncio.sleep(wait_s)
-            yield {"type": "http.request", "body": content[at : at + (1 << 16)], "more_body": True}
+            if sent is not None:
+                sent.append(CHUNK)
+            yield {"type": "http.request", "body": content[at : at + CHUNK], "more_body": True}
         yield {"type": "http.request", "body": b"", "more_body": False}
 
     scope = {
         "type": "http", "method": "POST", "path": "/", "query_string": query,
         "headers": [(b"content-type", media.encode())], "server": ("x", 80), "scheme": "http",
     }  # fmt: skip
+    if declared is not None:
+        scope["headers"].append((b"content-length", str(declared).encode()))
     held = []
     request = Request(scope, chunks().__anext__)
     value = asyncio.run(read_request(request, kind, MOST, held.append))
@@ -85,11 +98,21 @@ def test_photos_of_just_the_largest_size_are_taken():
     assert [len(photo) for photo in value.photo] == [MOST, MOST]
 
 
-def test_a_body_may_have_three_times_the_bytes_of_a_photo():
+@pytest.mark.parametrize("more", [0, None])  # declared, or not
+def test_a_body_may_have_three_times_the_bytes_of_a_photo(more):
     content = as_json(image=PHOTO)
-    blanks = b" " * (3 * MOST - len(content))
-    assert read(DetectRequest, content=content + blanks)[0].image == PHOTO
-    assert refusal(DetectRequest, content=content + blanks + b" ")[:2] == (413, "too_large")
+    most = 3 * MOST
+    whole = content + b" " * (most - len(content))
+    declared = {} if more is None else {"declared": most}
+    assert read(DetectRequest, content=whole, **declared)[0].image == PHOTO
+    assert refusal(DetectRequest, content=whole + b" ", **declared)[:2] == (413, "too_large")
+    assert refusal(DetectRequest, content=content, declared=most + 1)[:2] == (413, "too_large")
+
+
+def test_a_body_that_is_too_large_is_read_so_that_the_client_hears_but_not_for_ever():
+    sent = []
+    assert refusal(DetectRequest, content=bytes(20 * MOST), sent=sent)[0] == 413
+    assert sum(sent) == 4 * 3 * MOST + CHUNK
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def test_limits_of_times_and_of_faces_and_how_many_requests_wait():
         "score": ["0.25", "0.75", "+Inf"],
     }
     assert "\nfacepairs_queue 3.0\n" in text
+    assert "\nprocess_cpu_seconds_total " in text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from facepairs.server.answers import RequestProblem
-from facepairs.server.work import QUEUE_PER_THREAD, Work
+from facepairs.server.work import Work
 
 
 def test_bodies_may_hold_as_many_bytes_as_allowed_and_no_more():
@@ -21,6 +21,8 @@ def test_bodies_may_hold_as_many_bytes_as_allowed_and_no_more():
         hold(40)  # the other's bytes are free again
     with work.holding() as hold:
         hold(100)
+        with pytest.raises(RequestProblem):
+            hold(1)
     work.close()
 
 
@@ -34,7 +36,7 @@ def test_its_threads_end_with_it():
 
 def test_as_many_requests_wait_as_the_queue_holds():
     work, go = Work(2, 0), threading.Event()
-    most = 2 * (1 + QUEUE_PER_THREAD)
+    most = 2 * (1 + 8)
 
     def answer(number: int) -> int:
         return number if go.wait(30) else -1
