@@ -26,6 +26,7 @@ import facepairs
 from facepairs.choices import DEVICE, MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.output import (
     ERROR,
+    OK,
     QUIET,
     VERBOSE,
     escape_unencodable,
@@ -79,7 +80,7 @@ def _option(name: str, variable: str, text: str, **kind: Any) -> TyperOption:
 
     def set_variable(_context: object, _option: object, value: object) -> None:
         if value is not None and value is not False:
-            os.environ[variable] = "1" if value is True else str(value)
+            os.environ[variable] = str(value)
 
     return TyperOption(
         param_decls=[name], callback=set_variable, expose_value=False, help=text, **kind
@@ -175,9 +176,7 @@ def _version(requested: bool) -> None:
 
 
 def _root(
-    version: bool = Option(
-        False, "--version", callback=_version, is_eager=True, help="Print the version."
-    ),
+    version: bool = Option(False, "--version", callback=_version, help="Print the version."),
 ) -> None:
     """Do nothing: the options act while they are parsed."""
 
@@ -200,7 +199,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     open_streams()
     escape_unencodable()
-    code = 0
+    code = OK
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

@@ -125,7 +125,7 @@ def _show_verdicts(out: Path) -> None:
 
 
 def _tell(step: str) -> None:
-    print(f"\n{step}:", flush=True)
+    print(f"\n{step}:")
 
 
 def _run(*words: object, results: tuple[int, ...] = (0,)) -> None:

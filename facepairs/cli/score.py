@@ -86,7 +86,7 @@ def _report_warnings(report: "PairsReport", pairs: Path, out: Path, bundle: str)
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         advice = f"; --root names the folder of the photos that {pairs} lists"
-        advice = advice if 0 < report.images == report.images_failed else ""
+        advice = advice if report.images == report.images_failed else ""
         yield (
             f"warning: {counts} could not be scored, first: {report.first_error} (column error of "
             f"{out}){advice}"

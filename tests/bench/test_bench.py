@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 import pytest
 from PIL import Image
+from processes.command_line import in_process
 
 from facepairs.bench import job as bench_job
 from facepairs.bench import stores
@@ -438,6 +439,21 @@ def test_bars_are_as_long_as_the_speed_and_one_that_is_far_longer_is_cut() -> No
     assert drawn[3].split()[1] == "▏"  # at least an eighth
     empty = {**report, "rows": [row for row in report["rows"] if not row["pairs_per_s"]]}
     assert len(bars(empty)) == 1
+
+
+def test_the_command_prints_bars_tables_notes_and_the_conclusion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("facepairs.bench.run.run_bench", lambda _: results())
+    printed = in_process("bench", "x", check=1).stdout
+    report = to_json(results(), "")
+    tables = "\n".join(["", *bars(report, False), "", *to_text(report), "", ""])
+    machine, _, rest = printed.partition(tables)
+    assert machine.splitlines()[1].split()[:3] == ["images", "40", "images,"]
+    *notes, blank, first, second = rest.splitlines()
+    listed = [line.split(maxsplit=1) for line in notes]
+    assert listed == [[row["name"], row["note"]] for row in report["rows"]]
+    assert (blank, [first, second]) == ("", conclusion(report))
 
 
 def test_the_conclusion_compares_our_stores_and_says_what_a_step_takes() -> None:

@@ -61,7 +61,9 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(
     assert re.search(r"^broken +failed: AttributeError: ", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("word", "trained"), [("--training", ["files"]), ("--no-training", [])])
+@pytest.mark.parametrize(
+    ("word", "trained"), [("--training", ["tfrecord-raw"]), ("--no-training", [])]
+)
 def test_training_is_measured_from_the_stores_that_are_named(
     word: str,
     trained: list[str],
@@ -72,9 +74,9 @@ def test_training_is_measured_from_the_stores_that_are_named(
     (tmp_path / "tensorflow.py").write_text("raise ModuleNotFoundError('none for the workers')")
     search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", search)
-    done = bench(photos, "--rows", "files", word, "--json")
+    done = bench(photos, "--rows", "tfrecord-raw", word, "--json")
     assert done.returncode == 0
     report = json.loads(done.stdout)
     reasons = {row["name"]: row["skipped"] for row in report["rows"] + report["training"]}
-    assert reasons == {"files": "none for the workers"}
+    assert reasons == {"tfrecord-raw": "none for the workers"}
     assert [row["name"] for row in report["training"]] == trained

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from processes.command_line import in_process
 
 from facepairs.cli.app import COMMANDS, build_command, global_options
@@ -40,8 +41,17 @@ def test_an_option_s_value_may_be_called_like_a_command(tmp_path, monkeypatch):
     in_process("--photo-cache", "cache", "info", "default", check=0)
 
 
-def test_a_mistyped_command_gets_a_suggestion():
-    assert "'verify'" in in_process("verfy", "a.jpg", "b.jpg", check=2).stderr
+def test_a_mistake_is_told_with_the_help_that_explains():
+    mistyped = in_process("verfy", "a.jpg", "b.jpg", check=2).stderr
+    assert "'verify'" in mistyped
+    assert mistyped.endswith("? See facepairs --help\n")
+    missing = in_process("verify", "a.jpg", check=2).stderr
+    assert missing.endswith("; see facepairs verify --help\n")
+
+
+@pytest.mark.parametrize("group", ["cache", "data", "gallery"])
+def test_a_group_alone_shows_its_help(group):
+    assert in_process(group, check=2).stdout.startswith(f"Usage: facepairs {group} ")
 
 
 def test_an_option_has_one_name():

@@ -16,17 +16,21 @@ def test_figures_come_first_and_of_a_kind_as_many_findings_as_fit(tmp_path: Path
         person = tmp_path / f"Person_{number // 2:02}"
         person.mkdir(exist_ok=True)
         (person / f"broken_{number}.jpg").write_bytes(b"no image" * (number + 1))
+    (tmp_path / "Zoe").mkdir()
+    for number in range(MAX_SHOWN):
+        (tmp_path / "Zoe" / f"empty_{number}.jpg").touch()
     for number, size in enumerate(sizes):
         Image.new("RGB", size, (90 + number, 99, 99)).save(person / f"{number}.png")
     lines = in_process("data", "check", tmp_path, check=1).stdout.splitlines()
     megabytes = sum(path.stat().st_size for path in tmp_path.glob("*/*")) / 1e6
     assert lines[:4] == [
-        "people         12, 0 with one photo",
-        f"images         27 ({megabytes:.1f} MB), 2 to 5 per person, median 2",
+        "people         13, 0 with one photo",
+        f"images         47 ({megabytes:.1f} MB), 2 to 20 per person, median 2",
         "sizes          390 x 260 to 400 x 380 pixels, most have 400 x 380",
-        "genuine pairs  21 possible",
+        "genuine pairs  211 possible",
     ]
-    assert sum("broken_" in line for line in lines) == MAX_SHOWN
+    for name in ("broken_", "empty_"):
+        assert sum(name in line for line in lines) == MAX_SHOWN
     assert sum("Person_11/" in line and ".png" in line for line in lines) == len(sizes)
     (more,) = (line for line in lines if "more of kind" in line)
     assert "… and 3 more of kind " in more

@@ -1,6 +1,7 @@
 """`facepairs demo`: the whole workflow on drawn faces."""
 
 import csv
+import os
 import re
 import shutil
 import subprocess
@@ -20,13 +21,13 @@ def test_quick_verifies_three_faces_that_the_included_model_judges_rightly(tmp_p
     kept.parent.mkdir()
     kept.write_bytes((DRAWN / "kaleth.jpg").read_bytes())
     before = kept.stat().st_mtime_ns
-    done = facepairs("demo", "--quick", "--out", tmp_path / "demo", check=0)
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    done = facepairs("demo", "--quick", "--out", tmp_path / "demo", check=0, env=buffered)
     assert sorted(path.name for path in kept.parent.iterdir()) == FACES
     assert kept.stat().st_mtime_ns == before
-    assert re.findall(r"^verdict +(.*)", done.stdout, re.MULTILINE) == [
-        "same person",
-        "different people",
-    ]
+    verdicts = r":\n\$ facepairs verify .*\nverdict +(.*)"  # each below its title and its command
+    assert re.findall(verdicts, done.stdout) == ["same person", "different people"]
+    assert "facepairs data check PHOTOS" in done.stdout.rpartition("\nverdict ")[2]
     verifier = Verifier.load()
     one, same, other = (
         tmp_path / "demo" / name for name in ("lunwin_1.jpg", "lunwin_2.jpg", FACES[0])
@@ -102,7 +103,7 @@ def test_the_demo_verifies_the_pairs_in_the_middle_and_goes_on_where_it_was(tmp_
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.toml").touch()
     resume = f"train {tmp_path}/faces --out {tmp_path}/run --resume"
-    for code, ends in ((3, 0), (2, 2)):  # no verdict, and an error
+    for code, ends in ((0, 0), (3, 0), (2, 2)):  # 3: no verdict; 2: an error
         done, commands = play(tmp_path, monkeypatch, {"verify": code})
         assert (done.returncode, commands) == (ends, [resume, *steps[3 : 5 if ends else 6]])
 

@@ -6,14 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from processes.command_line import command, facepairs
 
+from facepairs.cli.main import main
 from facepairs.cli.shared.output import can_print, report
 from facepairs.errors import BadConfig, BadData, LostWorker, TooSmallFace
 
 FULL = Path("/dev/full")
+BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}
 
 
 @pytest.fixture(scope="module")
@@ -23,26 +26,36 @@ def photos(few_faces: Path) -> dict[str, Path]:
     return {"A": first, "B": other, "C": last}
 
 
-def run(photos: dict[str, Path], redirections: str, *words: str) -> int:
-    """Run a command in a shell, with redirections such as `2>&-`; return its exit code."""
+def run(photos: dict[str, Path], redirections: str, *words: str) -> tuple[int, list[str]]:
+    """Run a command in a shell, with redirections such as `2>&-`; return its code and stderr."""
     line = " ".join(command("verify", *(photos.get(word, word) for word in words)))
     done = subprocess.run(
-        ["bash", "-c", f"{line} {redirections}"], stdout=subprocess.DEVNULL, check=False
+        ["bash", "-c", f"{line} {redirections}"],
+        env=BUFFERED,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
     )
-    return done.returncode
+    return done.returncode, done.stderr.splitlines()
 
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_no_verdict(photos, closed):
-    assert run(photos, closed, "A", "A") == 0
-    assert run(photos, closed, "A", "C", "--threshold", "0.99") == 1
+    assert run(photos, closed, "A", "A")[0] == 0
+    assert run(photos, closed, "A", "C", "--threshold", "0.99")[0] == 1
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", [("A", "A"), ("A", "no.jpg", "--json"), ("--help",)])
 @pytest.mark.parametrize("where", [">/dev/full", ">/dev/full 2>&1", ">/dev/full 2>&-"])
 def test_a_verdict_that_cannot_be_written_is_an_error(photos, words, where):
-    assert run(photos, where, *words) == 2
+    code, lines = run(photos, where, *words)
+    assert code == 2
+    told = [line for line in lines if not line.startswith("warning: ")]
+    is_told = where == ">/dev/full" and "no.jpg" not in words  # which is an error already
+    assert len(told) == is_told
+    assert all(line.startswith("facepairs: error: ") for line in told)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +98,23 @@ def test_what_standard_output_can_show(encoding, can, monkeypatch):
     assert (can_print("▏"), can_print("#")) == (can, True)
 
 
+def test_what_standard_output_cannot_show_is_escaped(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    with mock.patch.dict(os.environ), pytest.raises(SystemExit) as ended:
+        main(["info", "▏", "--json"])
+    assert ended.value.code == 2
+    assert b"\\u258f" in stream.buffer.getvalue()
+
+
 @pytest.mark.parametrize("both", ["", "2>&1"])
 def test_a_reader_that_is_gone_is_an_error(photos, both):
     line = " ".join(command("verify", photos["A"], photos["A"]))
     script = f"(sleep 0.01; {line} {both}; echo $? >&3) 3>&2 | true"
-    done = subprocess.run(["bash", "-c", script], stderr=subprocess.PIPE, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "2"
+    pipe = subprocess.PIPE
+    done = subprocess.run(["bash", "-c", script], env=BUFFERED, stderr=pipe, text=True, check=True)
+    told = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
+    assert told == ["2"]
 
 
 def test_no_arguments_show_the_help():

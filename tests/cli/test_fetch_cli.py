@@ -23,7 +23,8 @@ def remote(tmp_path, monkeypatch):
         yield server
 
 
-def test_the_list_tells_licence_and_state(remote, tmp_path):
+def test_the_list_tells_licence_and_state(remote, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Terminal(""))  # nobody is asked: the licence is free
     onnx = remote.files["d"] = network_table(tmp_path / "networks", f"{remote.url}/d")
     done = in_process("fetch", "drawn", check=0)
     assert done.stdout.splitlines() == [
@@ -73,8 +74,11 @@ def test_a_licence_that_is_not_free_must_be_accepted(remote, tmp_path, monkeypat
     assert not remote.asked
     for answer, code in (("n\n", 1), ("y\n", 0)):
         monkeypatch.setattr(sys, "stdin", Terminal(answer))
-        answered = in_process("fetch", "drawn", check=code).stderr
-        assert ("error" in answered, "MIT" in answered) == (False, True)
+        done = in_process("fetch", "drawn", "--json", check=code)
+        assert ("error" in done.stderr, "MIT" in done.stderr) == (False, True)
+        assert ("not accepted" in done.stderr) == (code == 1)
+        result = done.stdout.strip()  # the question is not there
+        assert (result and json.loads(result)["name"]) == ("" if code else "drawn")
     again = in_process("fetch", "drawn", check=0)  # it is there: nobody is asked again
     assert again.stderr == "drawn: already there\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO())
@@ -112,6 +116,7 @@ def test_a_fetched_network_is_measured_and_verifies(remote, tmp_path):
     assert known.returncode in (0, 1)
     assert json.loads(known.stdout)["operating_point"]["errors"]["fmr"] is not None
     info = in_process("info", "drawn", check=0).stdout
-    assert "MIT" in info
+    rows = [line.partition("  ")[0] for line in info.splitlines()]
+    assert rows == ["model", "photos", "trained on", "licence", "threshold", "files", "runs on"]
     both = in_process("evaluate", "default", "drawn", "none", check=REFUSED)
     assert "none" in both.stderr

@@ -58,9 +58,14 @@ def test_people_are_enrolled_identified_and_removed(drawn, tmp_path):
     photo = drawn / "asked" / f"{names(drawn)[0]}_0004.jpg"
     done = gallery("identify", place, photo, check=0)
     assert done.stdout.startswith("person     Ann\nerrors     at most ")
-    rank, score, match, name = done.stdout.splitlines()[-1].split()
+    *_, blank, _, last = done.stdout.splitlines()
+    rank, score, match, name = last.split()
+    assert blank == ""
     assert (rank, match, name) == ("1", "yes", "Ann")
     assert score == f"{float(score):.4f}"
+    (found,) = json.loads(gallery("identify", place, photo, "--json").stdout)["faces"]
+    hints = [hint["text"] for hint in found["face"]["hints"]]
+    assert done.stderr.splitlines() == [f"warning: {photo}: {text}" for text in hints]
     assert gallery("identify", place, photo, "--quiet").stderr == ""
     assert gallery("list", place, check=0).stdout.splitlines()[1].startswith("Ann   3       20")
     assert gallery("remove", place, "Ann", check=0).stdout == "removed  Ann, 3 photos\n"
@@ -115,6 +120,12 @@ def test_every_face_of_a_photo_is_identified(drawn, tmp_path):
     assert "photo       2 faces" in done.stdout.splitlines()
     values = json.loads(gallery(*words, threshold, "--json", check=0).stdout)
     assert ("\nbackground " in done.stdout) == (values["faces"][0]["fpir"] is not None)
+    assert done.stderr.splitlines() == [
+        f"warning: {group}, face {one['face']['number']}: {hint['text']}"
+        for one in values["faces"]
+        for hint in one["face"]["hints"]
+    ]
+    assert "" in done.stdout.splitlines()  # before the table
     left, top, side = values["faces"][0]["face"]["box"]
     assert stranger[1:4] == [f"{left},{top}", f"{side}x{side}", f"{scores[0]:.4f}"]
     assert "\nbackground " in gallery(*words[:3], "--max-fpir", 0.5).stdout
@@ -144,7 +155,10 @@ def test_no_face_and_no_verdict(drawn, place, tmp_path):
 def test_visitors_are_forgotten(drawn, place):
     guest = ("add", place, "--name", "Guest", next((drawn / "asked").iterdir()))
     gallery(*guest, "--any-quality", "--forget-after", 3, check=0)
-    people = json.loads(gallery("list", place, "--json", check=0).stdout)["people"]
+    listed = json.loads(gallery("list", place, "--json", check=0).stdout)
+    assert (listed["gallery"], listed["problems"]) == (str(place), [])
+    assert len(listed["model"]["sha256"]) == 64
+    people = listed["people"]
     assert [one["name"] for one in people if one["expires"]] == ["Guest"]
     header, *rows = [line.split() for line in gallery("list", place).stdout.splitlines()]
     assert header == ["name", "photos", "added", "forgotten"]

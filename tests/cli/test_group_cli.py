@@ -321,9 +321,10 @@ def test_what_was_taken_over_is_told_once(heap, grouped, tmp_path):
     shutil.copytree(grouped[0], out)
     (out / "person_0002").rename(out / "Bea")
     (out / "person_0001" / "a0.jpg").unlink()
-    first, again = (in_process("group", heap, "--out", out, check=0).stderr for _ in range(2))
-    assert "kept your changes in the folder: 4 faces" in first
-    assert "taken over" not in again
+    first, again = (in_process("group", heap, "--out", out, check=0) for _ in range(2))
+    assert "kept your changes in the folder: 4 faces" in first.stderr
+    assert "taken over" not in again.stderr
+    assert "1 face put apart, deleted or edited by hand" in again.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such names")
@@ -355,8 +356,13 @@ def test_other_folders_are_not_replaced_and_ones_own_files_stay(heap, grouped, t
 
 
 def test_the_summary_counts_what_was_passed_over(heap, tmp_path):
-    done = in_process("group", heap, "--out", tmp_path / "people", check=0)
+    labels, out = tmp_path / "labels.csv", tmp_path / "people"
+    labels.write_text("photo,person\nb0.jpg,Bea\nb1.jpg,Bea\nc.jpg,Cy\n")
+    done = in_process("group", heap, "--out", out, "--labels", labels, check=0)
+    assert f"written: {out}; look at {out / 'people.html'}\n" in done.stderr
+    assert "put apart, deleted" not in done.stdout
     rows = dict(line.split("  ", 1) for line in done.stdout.splitlines())
+    assert (rows["labels"].strip(), rows["mixed groups"].strip()) == ("3 faces of 2 people", "0")
     over = rows["passed over"]
     assert {part.strip() for part in over.split(",")} == {
         *("2 videos", "1 raw file", "1 copy of photos", "2 photos that cannot be used"),

@@ -62,11 +62,15 @@ def test_what_is_read_is_not_replaced(few_faces, pairs, photos, tmp_path):
     assert {path: path.read_text() for path in tmp_path.rglob("*.*")} == before
 
 
-@pytest.mark.parametrize("option", ["--report", "--out"])
-def test_a_folder_in_place_of_a_file_is_named_before_anything_is_measured(tmp_path, option):
+@pytest.mark.parametrize(
+    ("command", "option"), [("evaluate", "--report"), ("evaluate", "--out"), ("score", "--out")]
+)
+def test_a_folder_in_place_of_a_file_is_named_before_anything_is_measured(
+    tmp_path, command, option
+):
     place = tmp_path / "a.html"
     place.mkdir()
-    done = in_process("evaluate", tmp_path / "none.csv", option, place, check=2)
+    done = in_process(command, tmp_path / "none.csv", option, place, check=2)
     assert str(place) in done.stderr
     assert "none.csv" not in done.stderr
 

@@ -1,7 +1,6 @@
 """What commands print as text, line by line, where the numbers are known."""
 
 import json
-import logging
 import shutil
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from facepairs.cli.shared.output import (
     log,
     log_first,
     percent,
-    show_warnings,
     warn_of_known,
 )
 from facepairs.evaluation.protocols import MOST_IMPOSTORS
@@ -116,19 +114,19 @@ def test_scoring_pairs(cosine_bundle: Path, noise: Path, tmp_path: Path) -> None
 
 
 def test_a_search_prints_the_best_twenty(cosine_bundle: Path, tmp_path: Path) -> None:
-    photos = noise_photos(tmp_path, MAX_SHOWN + 3, (32, 32))
+    photos = noise_photos(tmp_path, 23, (32, 32))
     words = ("search", photos[0], tmp_path, "--bundle", cosine_bundle)
     found = json.loads(in_process(*words, "--json", check=0).stdout)["photos"]
-    assert len(found) == MAX_SHOWN + 2
+    assert len(found) == 22
     threshold = found[9]["score"]
     lines = in_process(*words, "--threshold", threshold, check=0).stdout.splitlines()
-    assert lines[0] == f"searched       {MAX_SHOWN + 2} faces in {MAX_SHOWN + 2} photos"
-    assert lines[1] == "matches        10 photos"
+    assert lines[:2] == ["searched       22 faces in 22 photos", "matches        10 photos"]
+    assert lines[2].startswith("false matches  ")
     table = [line.split() for line in lines[lines.index("") + 1 :]]
     assert table[0] == ["rank", "score", "match", "photo", "face"]
     assert table[1:] == [
         [str(rank), f"{one['score']:.4f}", "yes" if rank <= 10 else "no", one["path"]]
-        for rank, one in enumerate(found[:MAX_SHOWN], 1)
+        for rank, one in enumerate(found[:20], 1)
     ]
 
 
@@ -168,6 +166,20 @@ def test_a_cache_of_pairs(faces: Path, tmp_path: Path) -> None:
         ]
 
 
+def test_a_calibration_and_one_that_finds_nothing_better(
+    cosine_bundle: Path, faces: Path, tmp_path: Path
+) -> None:
+    begin, end = ["bundle", "measured on"], ["verify decides", "errors"]
+    rest = ["probability", "calibration error"]
+    former, out = cosine_bundle, tmp_path / "first"
+    for more in (([], ["before"]), (["kept as it was"], [])):
+        shown = in_process("calibrate", former, faces, "--out", out, check=0).stdout
+        keys = [line.partition("  ")[0] for line in shown.splitlines()]
+        assert list(filter(None, keys)) == [*begin, *more[0], *end, *rest, *more[1], "next"]
+        assert "144 genuine and " in shown
+        former, out = out, tmp_path / "second"
+
+
 def test_an_export(cosine_bundle: Path, tmp_path: Path) -> None:
     done = in_process("export", cosine_bundle, "--out", tmp_path / "out", check=0)
     assert done.stdout.splitlines() == [
@@ -180,17 +192,26 @@ def test_an_export(cosine_bundle: Path, tmp_path: Path) -> None:
         assert f"(embedding network), {made}" in first
 
 
-def test_thresholds_that_a_verifier_has_not_are_shown_with_their_reason(tmp_path: Path) -> None:
+def test_the_default_comes_first_then_other_thresholds_rising_then_what_is_missing(
+    tmp_path: Path,
+) -> None:
     points = (
         OperatingPoint(0.75, "fmr-0.01", 0.01),
+        OperatingPoint(0.9, "fmr-0.005", 0.005),
         OperatingPoint(None, "fmr-0.001", 0.001, reason="too few pairs"),
         OperatingPoint(None, "fmr-0.0001", 0.0001),
     )
-    bundle = tiny_bundle(tmp_path / "b", "embedding", errors=error_table(), thresholds=points)
+    measured = {"errors": error_table(), "thresholds": points, "default_fmr": 0.01}
+    bundle = tiny_bundle(tmp_path / "b", "embedding", **measured)
     lines = in_process("info", bundle.folder, check=0).stdout.splitlines()
-    told = [" ".join(line.split()) for line in lines if line.startswith("FMR")]
-    assert told == ["FMR 0.1 % too few pairs", "FMR 0.01 % no threshold"]
-    assert sum(line.startswith(("decides at", "or at")) for line in lines) == 2
+    begin = ("decides at", "or at", "FMR")
+    assert [" ".join(line.split()) for line in lines if line.startswith(begin)] == [
+        "decides at score 0.7500: FMR 1 %",
+        "or at score -0.1000: balanced",
+        "or at score 0.9000: FMR 0.5 %",
+        "FMR 0.1 % too few pairs",
+        "FMR 0.01 % no threshold",
+    ]
 
 
 def test_enrolment_without_names_and_under_new_ones(few_faces: Path, tmp_path: Path) -> None:
@@ -230,6 +251,7 @@ def test_a_training_that_is_stopped_says_how_to_go_on(
     assert done.stdout == ""
     lines = done.stderr.splitlines()
     assert any(line.startswith("stopping after this epoch") for line in lines)
+    assert not any(line.startswith("done") for line in lines)
     resume = f"facepairs train {faces} --out {out} --resume"
     assert lines[-1] == f"stopped after 1 epoch; continue with: {resume}"
 
@@ -262,7 +284,12 @@ def test_people_whom_the_model_knows_are_named_while_they_are_few(
     assert [line.removeprefix(begin).partition(";")[0] for line in lines] == told
 
 
-def test_warnings_of_our_own_loggers_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    show_warnings()
-    logging.getLogger("facepairs.photos.photo_cache").warning("%s: damaged", "photos.sqlite")
-    assert capsys.readouterr().err == "warning: photos.sqlite: damaged\n"
+def test_a_photo_cache_that_cannot_be_written_is_told_once(noise: Path, tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n2.png,3.png\n")
+    words = ("score", tmp_path / "pairs.csv", "--out", tmp_path / "s.csv", "--root", noise)
+    for number in range(2):  # each time once
+        place = tmp_path / "a file" / f"{number}.sqlite"
+        done = in_process(*words, "--photo-cache", place)
+        (line,) = [line for line in done.stderr.splitlines() if "not remembered" in line]
+        assert line.startswith(f"warning: {place}: ")

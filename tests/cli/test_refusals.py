@@ -35,6 +35,7 @@ REFUSED = [
     ((*TWO, "--prior", "1"), "config"),
     ((*TWO, "--face", "0"), "usage"),
     ((*TWO, "--face", "3"), "config"),
+    ((*TWO, "--face", "1", "--face", "1", "--face", "1"), "usage"),
     (("verify", "a.jpg", "none.jpg"), "image"),
     (("verify", "text.jpg", "a.jpg"), "image"),
     (("verify", URL, "a.jpg"), "image"),
@@ -42,6 +43,7 @@ REFUSED = [
     ((*SCORE, "--out", "new", "--prior", "-1"), "config"),
     (("score", "a.jpg", "b.jpg", "--out", "new"), "config"),
     (("score", "none.csv", "--out", "new"), "data"),
+    ((*SCORE, "--out", "new", "--root", URL), "data"),
     ((*SEARCH, "--threshold", "90"), "config"),
     (("search", "none.jpg", "faces"), "image"),
     (("search", "faces", "faces"), "image"),
@@ -59,6 +61,7 @@ REFUSED = [
     (("data", "fetch", "lfw", "--lists-only", "--out", "-"), "data"),
     (("data", "import", "faces", "-"), "data"),
     (("bench", "faces", "--rows", "pil,fils"), "config"),
+    (("bench", "faces", "--rows", "pil", "--no-training", "--out", "faces"), "data"),
     ((*CROSSVAL, "--fold", "0"), "config"),
     ((*CROSSVAL, "--fold", "5"), "config"),
     ((*CROSSVAL, "--lists", "empty"), "data"),
@@ -70,6 +73,7 @@ REFUSED = [
     ((*CACHE, "9", "--config", "fisher.toml"), "config"),
     ((*CACHE, "9", "--config", "wrong.toml"), "config"),
     ((*CACHE, "9", "--out", "faces"), "data"),
+    ((*CACHE, "9", "--out", URL), "data"),
     ((*CACHE, "9", "--", "--quiet"), "config"),
     (("gallery", "list", "none"), "data"),
     (("group", "faces", "--out", "new", "--precision", "1"), "config"),
@@ -126,6 +130,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(place, monkeypatch, words, kind):
     error = json.loads(as_json.stdout)["error"]
     assert set(error) == {"kind", "message"}
     assert error["kind"] == kind
-    for file in {"none.toml", "wrong.toml"} & set(words):
+    for file in {"none.toml", "wrong.toml", *([URL] if kind == "data" else [])} & set(words):
         assert file in error["message"]
     assert listing(place) == before

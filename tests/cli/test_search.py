@@ -45,6 +45,7 @@ def test_every_face_of_a_photo_is_looked_at(tmp_path):
     assert f"warning: {tmp_path / 'photos' / 'group.png'}: shows 2 faces" in asked.stderr
     for face, centre in ((drawn[1], 190), (drawn[2], 560)):  # the smaller one is found as well
         done = search(face, tmp_path / "photos", "--bundle", bundle, "--json", check=0)
+        assert "most prominent" not in done.stderr  # the photo that was asked for shows one
         found = json.loads(done.stdout)
         (row,) = found["photos"]
         assert (found["faces"], row["faces"]) == (2, 2)

@@ -39,6 +39,9 @@ def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
     message = capsys.readouterr().err
     assert message.startswith("facepairs: error: ")
     assert message.count("\n") == 1
+    file = getattr(error, "filename", None)
+    assert message.startswith(f"facepairs: error: {file}: ") == (file is not None)
+    assert "None" not in message
 
 
 @pytest.mark.parametrize(

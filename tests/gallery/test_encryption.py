@@ -12,7 +12,7 @@ from drawn.photos import smooth
 from PIL import Image
 from processes.command_line import in_process
 from processes.gallery_jobs import MODEL, photo
-from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery import encryption
@@ -76,8 +76,9 @@ def test_the_passphrase_is_asked_for_in_a_terminal_and_twice_for_a_new_gallery(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     in_process(*words, "--any-quality", "--encrypt", check=0)
     assert len(asked) == 2
-    in_process("gallery", "list", tmp_path / "g", check=0)
+    listed = in_process("gallery", "list", tmp_path / "g", check=0)
     assert len(asked) == 3
+    assert listed.stdout.startswith("name ")  # the question is not there
     monkeypatch.setenv(VARIABLE, PASSPHRASE)
     in_process("gallery", "list", tmp_path / "g", check=0)
     in_process(*words[:2], tmp_path / "h", *words[3:], "--any-quality", "--encrypt", check=0)
@@ -148,4 +149,11 @@ def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):
     assert b"Secretname" not in place.read_bytes()
     monkeypatch.setenv(VARIABLE, PASSPHRASE)
     assert len(in_process("gallery", "list", place, check=0).stdout.splitlines()) == 2
+    other = tiny_bundle(tmp_path / "o", "embedding", embedding_network(width=12)).folder
+    words = ("gallery", "migrate", place, tmp_path / "new", "--bundle", other, "--photos", tmp_path)
+    done = in_process(*words, check=0)
+    assert "people lost     none" in done.stdout.splitlines()
+    monkeypatch.setenv(VARIABLE, "wrong")
+    assert "passphrase is wrong" in in_process("gallery", "list", words[3], check=2).stderr
+    monkeypatch.setenv(VARIABLE, PASSPHRASE)
     in_process("gallery", "remove", place, "Secretname", check=0)

@@ -66,7 +66,7 @@ def test_a_full_queue_refuses_a_photo_before_it_is_sent(pair_bundle):
 
     class Slow(Verifier):
         def detect(self, *_, **__):
-            go.wait(30)
+            go.wait(20)
             raise NoFace("no face")
 
     async def content():
@@ -76,8 +76,9 @@ def test_a_full_queue_refuses_a_photo_before_it_is_sent(pair_bundle):
     async def ask(client):
         photo = {"image": b"x"}
         jobs = [asyncio.create_task(client.post("/v1/detect", files=photo)) for _ in range(9)]
-        while "\nfacepairs_queue 9.0\n" not in (await client.get("/metrics")).text:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(20):
+            while "\nfacepairs_queue 9.0\n" not in (await client.get("/metrics")).text:
+                await asyncio.sleep(0.01)
         refused = await client.post("/v1/detect", content=content(), headers=JSON)
         go.set()
         return refused, await asyncio.gather(*jobs)
@@ -85,6 +86,29 @@ def test_a_full_queue_refuses_a_photo_before_it_is_sent(pair_bundle):
     refused, answers = asked(app_of(Slow.load(pair_bundle)), ask)
     assert (refused.status_code, sent) == (503, [])
     assert [answer.json()["error"]["kind"] for answer in answers] == ["no_face"] * 9
+
+
+def test_four_bodies_of_the_largest_size_are_held_at_the_same_time(app):
+    async def ask(client):
+        go, held = asyncio.Event(), []
+
+        async def large():
+            yield bytes(3 << 20)
+            held.append(1)
+            await go.wait()
+
+        async def post(content):
+            return (await client.post("/v1/detect", content=content, headers=JSON)).status_code
+
+        jobs = [asyncio.create_task(post(large())) for _ in range(4)]
+        async with asyncio.timeout(20):
+            while len(held) < len(jobs):
+                await asyncio.sleep(0.001)
+        refused = await post(b"{")
+        go.set()
+        return refused, await asyncio.gather(*jobs), await post(b"{")
+
+    assert asked(app, ask) == (503, [400] * 4, 400)
 
 
 def test_its_threads_end_when_it_stops(app):

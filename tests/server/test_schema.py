@@ -15,6 +15,21 @@ def limits(schema):
     return found
 
 
+def test_a_name_stands_in_the_path_and_other_requests_in_the_body():
+    operations = {
+        (method, path): operation
+        for path, methods in openapi()["paths"].items()
+        for method, operation in methods.items()
+    }
+    path = ("delete", "/v1/people/{name}")
+    assert [key for key, value in operations.items() if "parameters" in value] == [path]
+    (parameter,) = operations[path]["parameters"]
+    assert parameter | {"name": "name", "in": "path", "required": True} == parameter
+    bodies = {key: value for key, value in operations.items() if "requestBody" in value}
+    assert set(bodies) == {key for key in operations if key[0] == "post"}
+    assert all(value["requestBody"]["required"] is True for value in bodies.values())
+
+
 def test_defaults_and_limits_of_requests():
     schemas = openapi()["components"]["schemas"]
     assert {

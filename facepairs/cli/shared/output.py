@@ -151,7 +151,7 @@ def _erase() -> str:
 def log(line: str) -> None:
     """Print a message or warning on stderr, unless --quiet; line breaks in names are escaped."""
     if not quiet():
-        print(_erase() + one_line(line), file=sys.stderr, flush=True)
+        print(_erase() + one_line(line), file=sys.stderr)
 
 
 def show_warnings() -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 from drawn.view2 import write_lists
 from processes.command_line import in_process
+from processes.ctrl_c import press_after
 
 SMALL = """
 model = "siamese"
@@ -15,13 +16,19 @@ calibration_share = 0.4
 """
 
 
-def test_a_fold_is_trained_once_and_told_as_text_and_as_json(many_faces, tmp_path):
+def test_a_fold_is_trained_once_and_told_as_text_and_as_json(many_faces, tmp_path, monkeypatch):
     write_lists(many_faces, tmp_path)
     settings, out = tmp_path / "small.toml", tmp_path / "run"
     settings.write_text(SMALL)
     given = (many_faces, "--lists", tmp_path, "--config", settings)
     words = ("crossval", *given, "--out", out, "--fold", 2)
-    done = in_process(*words, check=0)
+    with monkeypatch.context() as patch:
+        press_after(patch, 1)
+        done = in_process(*words, check=130)
+    assert done.stdout == ""
+    line = " ".join(map(str, ("facepairs", *words, "--resume")))
+    assert done.stderr.splitlines()[-1] == f"stopped and saved; continue with: {line}"
+    done = in_process(*words, "--resume", check=0)
     printed = done.stdout
     assert "fold 2 is finished" in done.stderr
     assert "--resume" in in_process(*words, check=2).stderr

@@ -1,6 +1,7 @@
 """What `facepairs train` says: refusals before any work, honest times, and the epoch it keeps."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def contents(folder: Path) -> dict[str, tuple[int, int]]:
     return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in found.items()}
 
 
-def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
+def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished, many_faces):
     out, done = finished
     report = json.loads((out / "result.json").read_text())
     assert report["wall_seconds"] > report["seconds"] > 0
@@ -46,6 +47,7 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
     assert (report["epochs"], report["epoch"]) == (2, kept["epoch"])
     assert report["val_auc"] == kept["val_auc"]
     assert f"measured on the {report['people']['calibration']} people" in done.stdout
+    assert f" facepairs evaluate {out / 'bundle'} {many_faces}\n" in done.stdout
     assert "too few people to choose the best epoch" in done.stderr
 
 
@@ -78,18 +80,20 @@ REFUSED = [  # by what the message names
     (["--epochs", "0"], "(--epochs)"),
     (["--minutes", "0"], "(--minutes)"),
     (["--batch-size", "1"], "(--batch-size)"),
-    (["--config", "{tmp}/small.toml", "--epochs", "3"], "batch_size is 1"),
+    (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: batch_size is 1"),
     (["--model", "difference", "--pair-cache", "{tmp}/none"], "{tmp}/none"),
     (["--store", "tfrecord"], "(--pair-cache)"),
     (["--model", "difference", "--store", "memory", "--pair-cache", "{tmp}"], "(--store)"),
     (["--resume", "--out", "{run}", "--seed", "3"], "(--seed)"),
+    (["--resume", "--out", "{run}", "--skip-bad"], "(--skip-bad)"),
 ]
 CODE = """
-import json, sys; from facepairs.cli.app import main
+import json, os, sys; from facepairs.cli.app import main
 for words in json.loads(sys.argv[1]):
     try: main(words)
     except SystemExit as ended: assert ended.code == 2, words
 print('HEAVY', sorted({'tensorflow', 'onnxruntime'} & set(sys.modules)), file=sys.stderr)
+assert os.environ['KERAS_BACKEND'] == 'tensorflow'  # whatever was set
 """
 
 
@@ -104,7 +108,8 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
     train = ["train", str(many_faces)]
     lines = [[*train, *(word.format(**names) for word in words)] for words, _ in REFUSED]
     command = [sys.executable, "-c", CODE, json.dumps(lines)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "KERAS_BACKEND": "torch"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     *messages, heavy = done.stderr.splitlines()
     assert heavy == "HEAVY []"
     for message, (_, named) in zip(messages, REFUSED, strict=True):
