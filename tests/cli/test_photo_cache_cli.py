@@ -11,8 +11,6 @@ import time
 import pytest
 from processes.command_line import command, in_process
 
-PHOTOS = 128
-
 
 def score(pairs, out, *options):
     return ("score", pairs, "--out", out, *options)
@@ -29,25 +27,24 @@ def kept(file, table="embeddings"):
             return 0
 
 
-@pytest.fixture
-def pairs(few_faces, tmp_path):
-    """A list of photos of different content, each in one pair."""
-    folder = tmp_path / "photos"
+def write_pairs(few_faces, folder, count):
+    """Return a list of photos of different content, each in one pair."""
     folder.mkdir()
     photos = sorted(few_faces.glob("*/*.jpg"))
-    for number in range(PHOTOS):
+    for number in range(count):
         copied = photos[number % len(photos)].read_bytes()
         (folder / f"{number}.jpg").write_bytes(copied + bytes([number]))
-    rows = [f"{number}.jpg,{number + 1}.jpg" for number in range(0, PHOTOS, 2)]
+    rows = [f"{number}.jpg,{number + 1}.jpg" for number in range(0, count, 2)]
     (folder / "pairs.csv").write_text("\n".join(["left,right", *rows]) + "\n")
     return folder / "pairs.csv"
 
 
-def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, tmp_path):
+def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(few_faces, tmp_path):
+    pairs = write_pairs(few_faces, tmp_path / "photos", 16)
     file, outs = tmp_path / "folder" / "photos.sqlite", [tmp_path / f"{n}.csv" for n in range(4)]
     here = ("--photo-cache", file)
     in_process(*here, *score(pairs, outs[0]), check=0)
-    assert (kept(file), kept(file, "photos")) == (PHOTOS, PHOTOS)
+    assert (kept(file), kept(file, "photos")) == (16, 16)
     if os.name == "posix":
         assert file.stat().st_mode & 0o777 == 0o600
     before = file.read_bytes()
@@ -74,7 +71,9 @@ def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
+def test_after_ctrl_c_the_same_command_goes_on(few_faces, tmp_path):
+    count = 128
+    pairs = write_pairs(few_faces, tmp_path / "photos", count)
     file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
     words = score(pairs, out, "--photo-cache", file)
     with subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True) as process:
@@ -87,9 +86,9 @@ def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     assert process.returncode == 130, output
     assert not out.exists()
     found = kept(file)
-    assert 0 < found < PHOTOS
+    assert 0 < found < count
     in_process(*words, check=0)
-    assert kept(file) == PHOTOS
+    assert kept(file) == count
     whole = tmp_path / "whole.csv"
     in_process(*score(pairs, whole, "--no-photo-cache"), check=0)
     assert out.read_bytes() == whole.read_bytes()

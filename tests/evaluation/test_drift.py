@@ -16,6 +16,7 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.error_profile import operating_point
 from facepairs.bundles.rates import SampleFigures
+from facepairs.cli.shared.output import percent
 from facepairs.errors import BadBundle, BadData, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.drift import change_of_scores, drift, one_of_each, sample_figures
@@ -168,6 +169,13 @@ def test_the_calibrations_own_photos_have_not_changed(calibrated, faces):
     assert found.advice == []
     done = in_process("drift", calibrated, faces)
     assert "no difference beyond chance" in done.stdout
+    for change in found.changes:
+        form = {"scores": "{:.4f}", "face sizes": "{:.0f}"}.get(change.what)
+        there, here = (
+            " / ".join(map(form.format, values)) if form else percent(values[0])
+            for values in (change.calibration, change.here)
+        )
+        assert f"{there} there, {here} here: chance {percent(change.chance)}\n" in done.stdout
 
 
 def test_smaller_and_darker_faces_are_seen(calibrated, faces, tmp_path):
