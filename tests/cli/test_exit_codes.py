@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from processes.command_line import command, facepairs
 
-from facepairs.cli.main import main
+from facepairs.cli.app import main
 from facepairs.cli.shared.output import can_print, report
 from facepairs.errors import BadConfig, BadData, LostWorker, TooSmallFace
 
