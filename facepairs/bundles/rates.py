@@ -64,7 +64,7 @@ class Rate(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the rate in words: `1 in 16`, `36 in 100`, or `fewer than 1 in 900`.
 
         Where nothing was seen, the upper end of the interval counts; where it is more than twice
-        the rate, it is named too.
+        the rate, it is named too. `server/static/words.js` says the same on the page.
 
         Args:
             things: Of what, such as `strangers`.
@@ -125,7 +125,7 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return lines
 
 
-class GroupErrors(msgspec.Struct, frozen=True, kw_only=True):
+class GroupingErrors(msgspec.Struct, frozen=True, kw_only=True):
     """How often grouping puts strangers together; see `grouping.linkage`.
 
     Attributes:
@@ -187,7 +187,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     fmr: Rows
     lookalike_fmr: Rows | None
     fnmr: Rows
-    grouping: GroupErrors | None = None
+    grouping: GroupingErrors | None = None
     sample: SampleFigures | None = None
 
     def __post_init__(self) -> None:

@@ -76,12 +76,13 @@ def train(
 
 
 def _rows(run: "Run", data: Path) -> list[tuple[str, str]]:
+    decides = run.operating_point
     lists = ("--lists", run.config.lists) if run.config.lists else ()
     return [
         ("bundle", str(run.bundle)),
         ("trained", run.describe_time()),
         ("validation AUC", f"{run.val_auc:.4f}, measured on {_describe_people(run)}"),
-        ("threshold", f"{run.threshold:.4f}"),
+        ("threshold", f"{decides.threshold:.4f}" if decides else ""),
         ("next", command_line("evaluate", run.bundle, data, *lists)),
         ("", command_line("verify", "A.jpg", "B.jpg", "--bundle", run.bundle)),
     ]

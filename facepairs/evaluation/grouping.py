@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.rates import ErrorTable, GroupErrors, Rate
+from facepairs.bundles.rates import ErrorTable, GroupingErrors, Rate
 from facepairs.data.pairs import csv_rows
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
@@ -107,7 +107,7 @@ class PairCounts(NamedTuple):
     mixed: Floats
 
 
-def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErrors:
+def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupingErrors:
     """Measure how often grouping puts strangers together.
 
     Args:
@@ -136,7 +136,7 @@ def measure_grouping(heaps: Sequence[FaceHeap], errors: ErrorTable) -> GroupErro
     people_pairs = min(people_pairs, len(people) * (len(people) - 1) // 2)
     if not people_pairs:
         raise NotEnough("grouping needs two people to be measured")
-    return GroupErrors(
+    return GroupingErrors(
         people_pairs=people_pairs,
         cuts=tuple(cuts),
         linked=tuple((joined / all_pairs).round(10).tolist()),

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.rates import ErrorTable, GroupErrors, smallest_fmr
+from facepairs.bundles.rates import ErrorTable, GroupingErrors, smallest_fmr
 from facepairs.errors import NotEnough
 
 # In a large collection more of the wrong pairs meet in one group, so fewer groups are mixed per
@@ -133,6 +133,6 @@ def expect_errors(
     )
 
 
-def _rates(grouping: GroupErrors) -> npt.NDArray[np.float64]:
+def _rates(grouping: GroupingErrors) -> npt.NDArray[np.float64]:
     """Return the share of strangers' pairs that each height joins, at least what is measurable."""
     return np.maximum(grouping.linked, smallest_fmr(grouping.people_pairs))

@@ -76,7 +76,7 @@ def _gradient(gray: Gray) -> float:
     return float(np.sqrt(down * down + right * right).mean())  # np.hypot takes twice the time
 
 
-def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple[Hint, ...]:
+def hints_of_crop(crop: Crop, source_px: float, face: Face | None = None) -> tuple[Hint, ...]:
     """Return hints on a photo that is hard to judge.
 
     Args:
@@ -100,20 +100,20 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
         hints.append(Hint("dark", f"dark: mean light {light:.2f} of 1"))
     if light > BRIGHT:
         hints.append(Hint("bright", f"too bright: mean light {light:.2f} of 1"))
-    return (*hints, *_face_hints(face)) if face else tuple(hints)
+    return (*hints, *_hints_of_landmarks(face)) if face else tuple(hints)
 
 
-def face_hints(photo: Photo, face: Face) -> tuple[Hint, ...]:
+def hints_of_face(photo: Photo, face: Face) -> tuple[Hint, ...]:
     """Return hints on a face that is hard to judge; raise BadImage for damage."""
     square = crop_face(photo, face.landmarks, HINTS_SPEC)
     side_px = HINTS_SPEC.crop_px / fit_crop(face.landmarks, HINTS_SPEC).scale
-    return photo_hints(square, side_px, face)
+    return hints_of_crop(square, side_px, face)
 
 
-def whole_hints(photo: Photo) -> tuple[Hint, ...]:
+def hints_of_whole(photo: Photo) -> tuple[Hint, ...]:
     """Return hints on a whole image, without looking for a face."""
     square = crop_photo(photo, HINTS_SPEC)
-    hints = photo_hints(square, HINTS_SPEC.side_px(photo.width_px, photo.height_px))
+    hints = hints_of_crop(square, HINTS_SPEC.side_px(photo.width_px, photo.height_px))
     return (*hints, UNALIGNED)
 
 
@@ -125,7 +125,7 @@ def _too_small(crop_px: int, source_px: float, face: Face | None) -> str:
     return f"too small: the face measures {face.side_px:.0f} pixels; {needed:.0f} are enough"
 
 
-def _face_hints(face: Face) -> Iterator[Hint]:
+def _hints_of_landmarks(face: Face) -> Iterator[Hint]:
     if abs(face.yaw) > PROFILE_YAW:
         yield Hint("profile", "the face is seen from the side")
     if face.score < COVERED:

@@ -23,7 +23,7 @@ from facepairs.photos.decode import is_tf_decodable, orientation_of
 from facepairs.photos.detector import MIN_FACE_PX, locate_in_photo, search_photo
 from facepairs.photos.face_sample import FaceRef, FaceSample, no_such_face
 from facepairs.photos.frame import Face, crop_face
-from facepairs.photos.hints import HINTS_SPEC, face_hints, gray_of, sharpness, whole_hints
+from facepairs.photos.hints import HINTS_SPEC, gray_of, hints_of_face, hints_of_whole, sharpness
 from facepairs.photos.photo import ImageSource, Photo, content_of, open_photo, read_checked
 from facepairs.photos.photo_record import PhotoRecord, large_enough, record_kind
 
@@ -222,7 +222,7 @@ class PhotoReader:
         assert self.framing
         hints = sample.record.hints if sample.record and number == 1 else ()
         if face and number > 1 and self.all_hints:
-            hints = face_hints(photo(), face)
+            hints = hints_of_face(photo(), face)
         sample = replace(sample, number=number, face=face, hints=hints)
         if known and self._cache_key:
             embedding = known.embedding(self._cache_key, sample.digest, number)
@@ -247,7 +247,7 @@ def inspect(photo: Photo, aligned: bool, digest: bytes) -> PhotoRecord:
     """
     found = search_photo(photo) if aligned else []
     usable = large_enough(found)
-    hints = face_hints(photo, usable[0]) if usable else () if aligned else whole_hints(photo)
+    hints = hints_of_face(photo, usable[0]) if usable else () if aligned else hints_of_whole(photo)
     width_px, height_px = photo.upright_px
     return PhotoRecord(
         width_px=width_px,

@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras.callbacks import LambdaCallback
 
 from facepairs import choices
+from facepairs.bundles.error_profile import operating_point
 from facepairs.config import Settings
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
@@ -108,7 +109,8 @@ def fit_people(
                 console.log(f"stopping early after epoch {progress.epochs_done} of {asked}")
             bundle = write_trained_bundle(data, network, progress, source) if chief else None
         workers.leave()
-        run = Run.of(progress, split, interrupted, bundle.profile.threshold if bundle else None)
+        decides = operating_point(bundle.profile) if bundle else None
+        run = Run.of(progress, split, interrupted, decides)
         if bundle:
             run.write()
         return run

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from facepairs.bundles.manifest import MANIFEST
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.config import Settings, TrainConfig, load_config
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
@@ -49,7 +50,8 @@ class Run:
             start from a bundle, where it is no worse) was kept, and `val_auc` was measured on the
             calibration people.
         people: Number of people in each part of the split.
-        threshold: The bundle's threshold; None if interrupted, and on workers other than the chief.
+        operating_point: How the bundle decides by default, with its errors; None if interrupted,
+            and on workers other than the chief.
     """
 
     out: Path
@@ -61,13 +63,17 @@ class Run:
     val_auc: float | None
     val_people: int
     people: dict[str, int]
-    threshold: float | None
+    operating_point: OperatingPoint | None
 
     @classmethod
     def of(
-        cls, progress: Progress, split: PeopleSplit, interrupted: bool, threshold: float | None
+        cls,
+        progress: Progress,
+        split: PeopleSplit,
+        interrupted: bool,
+        decides: OperatingPoint | None,
     ) -> "Run":
-        """Return the result of a training that has got so far; the threshold is the bundle's."""
+        """Return the result of a training that has got so far, whose bundle decides like this."""
         kept = progress.kept
         return cls(
             out=progress.run,
@@ -79,7 +85,7 @@ class Run:
             val_auc=kept.val_auc if kept else None,
             val_people=len(split.validation),
             people={name: len(part) for name, part in vars(split).items()},
-            threshold=threshold,
+            operating_point=decides,
         )
 
     @classmethod
@@ -88,9 +94,12 @@ class Run:
         try:
             table = json.loads((out / RESULT).read_text(encoding="utf-8"))
             values = {field.name: table[field.name] for field in fields(cls)}
+            point = msgspec.convert(table["operating_point"], OperatingPoint | None)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return cls(**{**values, "out": out}) if (out / BUNDLE / MANIFEST).is_file() else None
+        if not (out / BUNDLE / MANIFEST).is_file():
+            return None
+        return cls(**{**values, "out": out, "operating_point": point})
 
     def write(self) -> None:
         """Write `result.json`, which marks the run as finished."""
@@ -99,7 +108,7 @@ class Run:
     @property
     def has_bundle(self) -> bool:
         """Whether there is a bundle: not if interrupted, or on workers other than the chief."""
-        return self.threshold is not None
+        return self.operating_point is not None
 
     @property
     def bundle(self) -> Path:

@@ -10,6 +10,8 @@ from processes.checkpoints import history, saved_arrays
 from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.error_profile import operating_point
+from facepairs.support.results import to_plain
 
 pytestmark = pytest.mark.usefixtures("few_validation_pairs")
 
@@ -61,8 +63,8 @@ def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
         ctrl_c.press_after(patch, 5)  # in the second epoch
         check_stopped(out, in_process(*words, check=130).stderr)
     resumed = in_process("train", faces, "--out", out, "--resume", "--json", check=0)
-    wanted = Bundle.open(difference_run.bundle).profile.threshold
-    assert json.loads(resumed.stdout)["threshold"] == wanted
+    decides = json.loads(resumed.stdout)["operating_point"]
+    assert decides == to_plain(operating_point(Bundle.open(difference_run.bundle).profile))
     assert saved_arrays(out) == saved_arrays(difference_run.folder)
     assert (out / "bundle" / "manifest.json").is_file()
 

@@ -14,7 +14,7 @@ from PIL import Image, ImageFilter
 from facepairs.photos.crop import warp
 from facepairs.photos.detector import find_faces, locate_faces
 from facepairs.photos.frame import fit_crop
-from facepairs.photos.hints import HINTS_SPEC, brightness, gray_of, photo_hints, sharpness
+from facepairs.photos.hints import HINTS_SPEC, brightness, gray_of, hints_of_crop, sharpness
 from facepairs.photos.yunet import detect
 
 KEPT = Path(__file__).parent / "golden_detections.json"
@@ -66,6 +66,6 @@ def test_faces_are_found_where_they_were_found(photos):
             face = faces[0]
             square = warp(picture, fit_crop(face.landmarks, HINTS_SPEC), HINTS_SPEC.crop_px)
             gray = gray_of(square)
-            hints = photo_hints(square, face.side_px, face)
+            hints = hints_of_crop(square, face.side_px, face)
             found[name] += [brightness(gray), sharpness(gray), [hint.kind for hint in hints]]
     assert_golden(KEPT, found, rel=2e-3, least=2e-3)

@@ -12,7 +12,7 @@ from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import (
     brightness,
     gray_of,
-    photo_hints,
+    hints_of_crop,
     sharpness,
 )
 
@@ -28,7 +28,7 @@ def crop(tmp_path_factory):
 
 
 def kinds(crop, side_px=128, face=None):
-    return {hint.kind for hint in photo_hints(crop, side_px, face)}
+    return {hint.kind for hint in hints_of_crop(crop, side_px, face)}
 
 
 def face(yaw=0.0, roll_deg=0.0, score=0.93):
@@ -108,10 +108,10 @@ def test_the_limit_of_sharpness_is_the_one_measured(mix, found):
 def test_small_photos_are_named(crop):
     assert kinds(crop, side_px=40) == kinds(crop, side_px=67.36) == {"small"}
     assert kinds(crop, side_px=67.37) == set()  # 60 / 114 of 128
-    text = photo_hints(crop, 40.4)[0].text
+    text = hints_of_crop(crop, 40.4)[0].text
     assert "40" in text
     assert "67" in text
-    (hint,) = photo_hints(crop, 40.4, face())  # its face is as large as in the frame, 114 pixels
+    (hint,) = hints_of_crop(crop, 40.4, face())  # its face is as large as in the frame, 114 pixels
     assert hint.text == "too small: the face measures 114 pixels; 190 are enough"
 
 

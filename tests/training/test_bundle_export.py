@@ -22,7 +22,7 @@ from tiny.bundles import (
 from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.manifest import Identities
 from facepairs.bundles.model import load_bundle
-from facepairs.bundles.rates import GroupErrors
+from facepairs.bundles.rates import GroupingErrors
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import calibrate
@@ -72,7 +72,7 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
 
 
 def test_an_exported_network_groups_with_the_same_cohort_and_errors(tmp_path):
-    grouping = GroupErrors(people_pairs=9, cuts=(0.1,), linked=(0.1,), mixed=(0.0,))
+    grouping = GroupingErrors(people_pairs=9, cuts=(0.1,), linked=(0.1,), mixed=(0.0,))
     errors = msgspec.structs.replace(error_table(), grouping=grouping)
     rows = np.random.default_rng(0).normal(size=(2, 24)).astype(np.float32)
     bundle = tiny_bundle(tmp_path / "bundle", "embedding", errors=errors, included=cohort_of(rows))

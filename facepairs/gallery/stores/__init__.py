@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from facepairs.gallery.encryption import Passphrase
-from facepairs.gallery.stores.base import GalleryStore
+from facepairs.gallery.stores.base import SqlStore
 from facepairs.gallery.stores.sqlite import SqliteStore
 from facepairs.support.extras import require_extra
 from facepairs.support.places import refuse_url
@@ -15,7 +15,7 @@ _DATABASE = re.compile(r"postgres(?:ql)?(\+\w+)?:/+(.*)", re.IGNORECASE | re.DOT
 
 def open_store(
     place: Path | str, write: bool = False, passphrase: Passphrase = None, create: bool = True
-) -> GalleryStore:
+) -> SqlStore:
     """Open a gallery's file, or its database; see `SqliteStore` and `PostgresStore`.
 
     Raises:

@@ -71,8 +71,8 @@ class Person(msgspec.Struct, frozen=True, order=True):
     expires: datetime | None
 
 
-class GalleryStore(abc.ABC):
-    """The tables of an open gallery; thread-safe.
+class SqlStore(abc.ABC):
+    """The tables of an open gallery, in SQL; thread-safe.
 
     Every method raises BadGallery, with the place, if the gallery cannot be read or written.
 

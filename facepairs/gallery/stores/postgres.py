@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from facepairs.errors import BadConfig, BadGallery
 from facepairs.gallery.encryption import Passphrase
-from facepairs.gallery.stores.base import GalleryStore
+from facepairs.gallery.stores.base import SqlStore
 
 # For libpq, where the URL says nothing else: a server that is gone is noticed within seconds.
 PARAMETERS: dict[str, Any] = {
@@ -66,7 +66,7 @@ UNREADABLE = (
 )
 
 
-class PostgresStore(GalleryStore):
+class PostgresStore(SqlStore):
     """A gallery's tables in a database; it reconnects after a lost connection.
 
     Args:

@@ -14,13 +14,13 @@ from typing import Any
 
 from facepairs.errors import BadData, BadGallery
 from facepairs.gallery.encryption import Passphrase
-from facepairs.gallery.stores.base import GalleryStore
+from facepairs.gallery.stores.base import SqlStore
 from facepairs.support.words import command_line
 
 TIMEOUT_S = 30.0  # for another process that writes
 
 
-class SqliteStore(GalleryStore):
+class SqliteStore(SqlStore):
     """A gallery's file.
 
     Args:

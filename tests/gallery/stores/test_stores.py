@@ -17,7 +17,7 @@ from processes.postgres_server import PostgresServer
 from facepairs.errors import BadData, BadGallery
 from facepairs.gallery.encryption import COST
 from facepairs.gallery.stores import open_store
-from facepairs.gallery.stores.base import GalleryStore
+from facepairs.gallery.stores.base import SqlStore
 
 JOB = Path(__file__).parents[2] / "helpers" / "processes" / "gallery_jobs.py"
 NAMES = st.sampled_from(["Ann", "Bé", "王芳", "O'Neil; --", "a b"])
@@ -119,7 +119,7 @@ PASSPHRASE = "one of several wörds"
 PEOPLE = {"Secretname": [1, 2], "王芳": [3]}
 
 
-def fill(store: GalleryStore) -> None:
+def fill(store: SqlStore) -> None:
     store.set_model(MODEL)
     for name, numbers in PEOPLE.items():
         store.put([photo(number, name) for number in numbers], None)

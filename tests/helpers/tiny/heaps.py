@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from facepairs.bundles.rates import ErrorTable, GroupErrors
+from facepairs.bundles.rates import ErrorTable, GroupingErrors
 from facepairs.grouping.collection import Collection, CollectionFace
 from tiny.bundles import error_table
 
@@ -17,7 +17,7 @@ def grouping_errors(
     linked: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2), pairs: int = 10**9
 ) -> ErrorTable:
     """Errors of grouping at CUTS: the shares of strangers who are joined."""
-    grouping = GroupErrors(people_pairs=pairs, cuts=CUTS, linked=linked, mixed=linked)
+    grouping = GroupingErrors(people_pairs=pairs, cuts=CUTS, linked=linked, mixed=linked)
     table = error_table()
     thresholds = (*table.thresholds[:-1], 0.98)
     return msgspec.structs.replace(
