@@ -61,7 +61,7 @@ def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
     one, other = history(run), history(whole[0])
     for name in ("epoch", "loss", "val_auc", "learning_rate"):
         assert [row[name] for row in one] == [row[name] for row in other]
-    assert resumed.threshold == whole[1].threshold
+    assert resumed.operating_point == whole[1].operating_point
 
 
 @pytest.fixture
@@ -102,7 +102,8 @@ def test_mixed_precision_resumes_bit_for_bit(people, mixed, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         press_after(patch, STEPS - 1)
         assert fit_people(*people, config, run).interrupted
-    assert fit_people(*people, config, run).threshold == mixed.threshold
+    again = fit_people(*people, config, run)
+    assert again.operating_point == mixed.operating_point
     assert saved_arrays(run) == saved_arrays(mixed.out)
 
 
