@@ -198,8 +198,8 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.included is None else self.included.cohort
 
     @property
-    def threshold(self) -> float | None:
-        """The balanced threshold, where the probability is one half."""
+    def balanced_threshold(self) -> float | None:
+        """Where the probability is one half; `operating_point` says which threshold decides."""
         return self.calibration.threshold if self.calibration else None
 
     def to_bytes(self) -> bytes:
@@ -248,7 +248,7 @@ def operating_point(
         return _measured(profile, OperatingPoint(float(threshold), GIVEN))
     target = profile.default_fmr if max_fmr is None and not balanced else max_fmr
     if target is None:
-        return _measured(profile, OperatingPoint(profile.threshold, BALANCED))
+        return _measured(profile, OperatingPoint(profile.balanced_threshold, BALANCED))
     for point in profile.thresholds:
         rate = point.max_fmr
         if rate is not None and math.isclose(rate, target):

@@ -189,7 +189,7 @@ def _calibrate(
         kept_former=kept,
         former=before,
         operating_point=now,
-        threshold=measured.threshold,
+        threshold=measured.balanced_threshold,
         ece=ece,
     )
 
@@ -208,7 +208,7 @@ def _new(table: ErrorTable, former: ErrorTable) -> ErrorTable | None:
 def _former_point(model: Model, name: str) -> OperatingPoint | None:
     """Return a model's operating point of a name, or else its default; None without a threshold."""
     profile = model.profile
-    balanced = OperatingPoint(profile.threshold, BALANCED)
+    balanced = OperatingPoint(profile.balanced_threshold, BALANCED)
     points = [*profile.thresholds, balanced, operating_point(profile)]
     known = [point for point in points if point.threshold is not None]
     return next((point for point in known if point.name == name), known[-1] if known else None)

@@ -352,7 +352,7 @@ def subject_faces(
     if not (faces > 1).any():
         return MOST_PROMINENT
     verifier = Verifier.load(threads=1)
-    least = verifier.model.profile.threshold
+    least = verifier.model.profile.balanced_threshold
     assert least is not None
     return choose_subjects(verifier.reader(keep), index, faces, least)
 

@@ -156,7 +156,7 @@ class Pairs:
         self, score: Floats, genuine: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return which pairs are decided correctly, and which confidently and wrongly."""
-        correct = (score >= self._profile.threshold) == genuine
+        correct = (score >= self._profile.balanced_threshold) == genuine
         assert self._profile.calibration is not None
         probability = self._profile.calibration.probability(score)
         confident = np.where(genuine, probability <= 1 - CONFIDENT, probability >= CONFIDENT)

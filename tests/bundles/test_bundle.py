@@ -49,7 +49,11 @@ def test_a_bundle_reads_back(make_bundle):
     again = Bundle.open(str(bundle.folder))
     assert again == bundle
     manifest = again.manifest
-    assert (manifest.kind, manifest.model, again.profile.threshold) == ("pair", "tiny", -0.1)
+    assert (manifest.kind, manifest.model, again.profile.balanced_threshold) == (
+        "pair",
+        "tiny",
+        -0.1,
+    )
     assert manifest.framing == CropSpec(32, 16)
     assert (manifest.network.file, manifest.network.inputs, manifest.network.output) == (
         NETWORK,
@@ -343,6 +347,6 @@ def test_a_bundle_that_is_not_calibrated_has_no_threshold(make_bundle):
     }
     bare = write_bundle(bundle.folder, bundle.raw, files)
     profile = bare.profile
-    assert (profile.calibration, profile.threshold, profile.errors) == (None,) * 3
+    assert (profile.calibration, profile.balanced_threshold, profile.errors) == (None,) * 3
     assert profile.thresholds == ()
     assert "Not measured" in bare.read(CARD).decode()

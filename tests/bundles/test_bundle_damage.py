@@ -98,7 +98,7 @@ def test_the_sha256_of_a_manifest_is_of_its_values_and_must_be_there(tmp_path):
     folder = tiny_bundle(tmp_path / "bundle").folder
     table = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps(dict(reversed(table.items()))))
-    assert opened(folder).profile.threshold == -0.1
+    assert opened(folder).profile.balanced_threshold == -0.1
     del table[DIGEST]
     (folder / MANIFEST).write_text(json.dumps(table))
     assert refused(folder, MANIFEST)

@@ -98,7 +98,7 @@ def test_its_errors_are_those_of_the_published_scores():
     with open(SCORES, newline="") as handle:
         rows = [(float(row["score"]), row["genuine"] == "1") for row in csv.DictReader(handle)]
     profile = Bundle.open(FOLDER).profile
-    for threshold in (profile.threshold, *(row.threshold for row in profile.thresholds)):
+    for threshold in (profile.balanced_threshold, *(row.threshold for row in profile.thresholds)):
         expected = profile.errors.at(threshold)
         passed = sum(score >= threshold for score, genuine in rows if not genuine)
         missed = sum(score < threshold for score, genuine in rows if genuine)

@@ -62,14 +62,14 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     )
     assert new.files.raw["training"] == bundle.raw["training"]
     assert (new.profile.errors.genuine_pairs, new.profile.errors.impostor_pairs) == (24 * 6, 3000)
-    assert new.profile.threshold == pytest.approx(new.profile.calibration.threshold)
-    assert new.profile.threshold != bundle.profile.threshold
-    assert new.profile.calibration.probability(new.profile.threshold) == pytest.approx(0.5)
+    assert new.profile.balanced_threshold == pytest.approx(new.profile.calibration.threshold)
+    assert new.profile.balanced_threshold != bundle.profile.balanced_threshold
+    assert new.profile.calibration.probability(new.profile.balanced_threshold) == pytest.approx(0.5)
     assert [entry.max_fmr for entry in new.profile.thresholds] == [0.1, 0.01, 0.001]
     assert new.files.raw["calibrated"]["people"] == 24
     with pytest.raises(NotEnough):
         choose_pairs([new], faces)
-    assert result.former.threshold == bundle.profile.threshold
+    assert result.former.threshold == bundle.profile.balanced_threshold
     assert not result.kept_former
     assert new.profile.errors.measured_on == f"24 people of {faces.name}/"
     assert new.profile.errors.people == 24

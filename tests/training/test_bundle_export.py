@@ -140,7 +140,7 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, kind):
     bundle = tiny_bundle(tmp_path / "bundle", kind)
     export(bundle.folder, tmp_path / "out", "onnx")
     text = (tmp_path / "out" / "README.md").read_text()
-    assert text.count(repr(bundle.profile.threshold)) == 1  # `verify` decides there
+    assert text.count(repr(bundle.profile.balanced_threshold)) == 1  # `verify` decides there
     for photo, name in zip(drawn_faces(tmp_path / "drawn", people=2), "ab", strict=False):
         photo.rename(tmp_path / "out" / f"{name}.jpg")
     monkeypatch.chdir(tmp_path / "out")

@@ -25,7 +25,7 @@ def decision(verdict):
 def test_verify_returns_score_probability_and_decision(verifier, photos):
     verdict = verifier.verify(photos[0], photos[1])
     calibration = verifier.model.profile.calibration
-    assert verdict.threshold == verifier.model.profile.threshold == -0.1
+    assert verdict.threshold == verifier.model.profile.balanced_threshold == -0.1
     assert verdict.same == (verdict.score >= -0.1)
     assert verdict.probability == calibration.probability(verdict.score)
     assert decision(verifier.verify(photos[1], photos[0])) == decision(verdict)

@@ -21,7 +21,7 @@ def test_calibrate_writes_a_bundle_that_verifies(run, many_faces, tmp_path):
     assert (summary["genuine_pairs"], summary["people_left_out"]) == (36, 0)
     old, new = Bundle.open(run.bundle), Bundle.open(out)
     assert new.read("network.onnx") == old.read("network.onnx")
-    assert new.profile.threshold == summary["threshold"] != old.profile.threshold
+    assert new.profile.balanced_threshold == summary["threshold"] != old.profile.balanced_threshold
     photos = sorted(next(many_faces.iterdir()).iterdir())
     scores = [
         json.loads(in_process("verify", *photos[:2], "--bundle", bundle, "--json").stdout)["score"]

@@ -78,7 +78,7 @@ def test_a_finished_fold_has_a_run_folder_and_the_scores_of_verify(view, done):
     for fold in (1, 2):
         folder = out / f"fold-0{fold}"
         scores, model = read_fold(folder, fold), open_model(folder / "bundle")
-        assert scores.origin.calibration.threshold == model.profile.threshold
+        assert scores.origin.calibration.threshold == model.profile.balanced_threshold
         assert scores.origin.calibration.scale == model.profile.calibration.scale
         split = view.split(fold, CONFIG.resolve())
         assert Run.read(folder).people == {name: len(part) for name, part in vars(split).items()}
@@ -202,7 +202,7 @@ def test_the_article_sampler_trains_another_network(view, tmp_path):
         models.append(open_model(tmp_path / name / "fold-01" / "bundle"))
     ours, theirs = models
     assert theirs.origin.identities == ours.origin.identities  # the same people …
-    assert theirs.profile.threshold != ours.profile.threshold  # … in other pairs
+    assert theirs.profile.balanced_threshold != ours.profile.balanced_threshold  # … in other pairs
 
 
 def test_changed_settings_people_and_pairs_are_refused(view, lists, copied, many_faces, tmp_path):
