@@ -104,7 +104,7 @@ def test_with_families_intervals_are_wider_and_rates_stay(bundle, faces, tmp_pat
     alone = calibrate(bundle.folder, faces, tmp_path / "alone").model.profile
     related = calibrate(bundle.folder, faces, tmp_path / "r", families=families).model.profile
     assert related.calibration == alone.calibration
-    rates = [profile.errors.at(alone.threshold).fnmr for profile in (alone, related)]
+    rates = [profile.errors.at(alone.balanced_threshold).fnmr for profile in (alone, related)]
     assert rates[0].value == pytest.approx(rates[1].value, abs=0.01)
     assert rates[1].interval[0] < rates[0].interval[0] < rates[0].interval[1]
     assert rates[0].interval[1] < rates[1].interval[1]
@@ -284,7 +284,7 @@ def test_ece_is_none_when_a_half_cannot_be_fitted():
     score = np.where(genuine, 2.0 * (halves(genuine) == 1), 0.9)
     fitted = fit_calibration(genuine, score, PeopleOfPairs(None, len(genuine)))
     assert fitted.calibration.ece is None
-    assert fitted.threshold == pytest.approx(0.95, abs=0.5)
+    assert fitted.balanced_threshold == pytest.approx(0.95, abs=0.5)
 
 
 def test_the_former_point_is_the_one_of_the_same_name(bundle, faces, tmp_path):
