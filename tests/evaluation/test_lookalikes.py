@@ -127,7 +127,7 @@ def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     pairs = PeopleOfPairs((left, right), len(left))
     fitted = calibrate(genuine, score, pairs, lookalike=LookAlikes.of(alike))
     promised = next(row for row in fitted.thresholds if row.max_fmr == fitted.default_fmr)
-    assert promised.threshold > fitted.threshold
+    assert promised.threshold > fitted.balanced_threshold
     assert fitted.errors.at(promised.threshold).fnmr.value <= 0.5
     assert fitted.errors.at(promised.threshold).lookalike_fmr.value <= promised.max_fmr
     hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
