@@ -16,7 +16,6 @@ from facepairs.photos.yunet import MAX_FACES
 # Of records and embeddings on disk: change it with their fields, with the numbers of faces, with
 # the hints and their limits, and with the meaning of `tf_decodable`.
 FORMAT = 6
-MAX_HINTS = 9
 
 Side = Annotated[int, Meta(ge=0, le=MAX_PIXELS)]
 
@@ -46,7 +45,7 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     tf_decodable: bool = False
     orientation: Annotated[int, Meta(ge=1, le=8)] = 1
     faces: Annotated[tuple[Face, ...], Meta(max_length=MAX_FACES)] | None = None
-    hints: Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)] = ()
+    hints: tuple[Hint, ...] = ()
     digest: Annotated[bytes, Meta(max_length=32)] = b""
 
     @property

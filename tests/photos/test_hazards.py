@@ -330,22 +330,8 @@ def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
     assert cost(Image.new("RGB", (10, 10))) == 100
 
 
-TAG_BYTES = {
-    1: 1,
-    2: 1,
-    3: 2,
-    4: 4,
-    5: 8,
-    6: 1,
-    7: 1,
-    8: 2,
-    9: 4,
-    10: 8,
-    11: 4,
-    12: 8,
-    13: 4,
-    16: 8,
-}
+TAG_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2}
+TAG_BYTES |= {9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
 
 
 @pytest.mark.parametrize("order", "<>")

@@ -22,6 +22,7 @@ from facepairs.photos.subject_faces import (
     choose_faces,
     choose_subjects,
 )
+from facepairs.support.console import showing
 from facepairs.training.inputs.people import usable_photos
 from facepairs.verification.verifier import Verifier, subject_faces
 
@@ -145,7 +146,10 @@ def test_photos_with_several_faces_are_compared_with_ten_others_at_most(
     reader = replace(verifier.reader(keep=False), cache=None, open=content)
     faces = np.ones(len(index), np.int64)
     faces[[2, 3]] = 2
-    chosen = choose_subjects(reader, index, faces, LEAST)
+    people: list[tuple[int, ...]] = []
+    with showing(progress=lambda _: lambda *counts: people.append(counts)):
+        chosen = choose_subjects(reader, index, faces, LEAST)
+    assert people == [(1, 1)]
     assert (chosen.numbers, chosen.unclear) == ({}, [])  # each shows one, as the reader sees it
     names = [index.path(image).name for image in range(len(index))]
     assert opened == [*names[2:4], *names[:2], *names[4:12]]
