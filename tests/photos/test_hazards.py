@@ -78,6 +78,12 @@ HAZARDS = {
         SOUND[:2] + containers.exif(containers.shared_tags(20_000, 2000)) + SOUND[2:],
         "EXIF tags claim more",
     ),
+    "EXIF behind XMP": (
+        SOUND[:2]
+        + (b"\xff\xe1\0\x08http:/" + containers.exif(containers.shared_tags(20_000, 2000)))
+        + SOUND[2:],
+        "EXIF tags claim more",
+    ),
     "chunks": (
         containers.png(9, 9, 8, 0, b"", containers.chunk(b"abCd", b"") * 20_000),
         "a PNG of over 10,120 parts",
@@ -202,6 +208,8 @@ def test_large_images_that_pillow_decodes_in_python_are_refused(data: bytes) -> 
         repeated_scans(64, 900),
         SOUND[:-2] + b"\xff\xd0\xff\xd1" * 10_000 + SOUND[-2:],  # restart markers
         b"P4 9 9 " + bytes(18),
+        b"P4 400 400 " + bytes(20_000),
+        b"P6 9",
         b"P5#comment\n9 9 200 " + bytes(81),
         b"",
         b"\xff\xd8\xff",
