@@ -46,9 +46,10 @@ def test_a_jpeg_of_whole_blocks_is_shrunk_by_libjpeg(size, turn, divisor):
         expected.draft("RGB", (max(1, width // divisor), max(1, height // divisor)))
         left = divisor * expected.width // width  # a thin image cannot be decoded at an eighth
         turned = expected.transpose(TURNS[turn]) if turn in TURNS else expected.copy()
-    with upright(open_photo(data), divisor) as (image, found):
+    photo = open_photo(data)
+    with upright(photo, divisor) as (image, found):
         assert np.array_equal(image, turned.reduce(left))
-    assert found == divisor
+    assert (found, photo.upright_px) == (divisor, size[::-1])
 
 
 @pytest.mark.parametrize(("size", "is_kept"), [((2000, 2000), True), ((2001, 2000), False)])
