@@ -185,8 +185,10 @@ def test_large_and_odd_batches_are_read_file_by_file_and_others_at_once(
     frames = [image for image in plain.tolist() if mixed.name(image).startswith("Frame")][:6]
     bytes_of_all = int(mixed.sizes[frames].sum())
     black = tf.zeros([6, CROP, CROP, 3], tf.uint8)
-    monkeypatch.setattr(files.Cropper, "read", lambda *_: black)
     store = FileStore(mixed, plan)
+    at_once = crops_of(store, frames, 6)
+    assert np.array_equal(at_once, [store.crop(image) for image in frames])
+    monkeypatch.setattr(files.Cropper, "read", lambda *_: black)
     for images, limit, is_at_once in (
         (frames, bytes_of_all, True),
         (frames, bytes_of_all - 1, False),
@@ -202,11 +204,11 @@ def test_large_and_odd_batches_are_read_file_by_file_and_others_at_once(
 def test_many_images_are_decoded_in_chunks(mixed):
     plan = turned_plan(mixed, CROP)
     frames = [image for image in range(len(mixed)) if mixed.name(image).startswith("Frame")]
-    images = np.resize(frames, 155)
-    for store in (FileStore(mixed, plan), FileStore(mixed, replace(plan, to_crop=None))):
-        crops = crops_of(store, images, 155)
+    for count, to_crop in ((155, plan.to_crop), (131, None)):  # chunks of 31, and of 1
+        store = FileStore(mixed, replace(plan, to_crop=to_crop))
+        crops = crops_of(store, np.resize(frames, count), count)
         assert np.array_equal(crops[:24], crops_of(store, frames, 24))
-        assert np.array_equal(crops[:11], crops[144:])
+        assert np.array_equal(crops[:11], crops[-11:])
 
 
 @pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
