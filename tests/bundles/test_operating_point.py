@@ -177,6 +177,7 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
     assert gallery_point(profile, strict, 100) is strict  # it is the threshold for one of 100
     some_pass = msgspec.structs.replace(TABLE, fmr=(*RATES[:-1], (0.005, 0.0, 0.01)))
     assert some_pass.threshold_for(0.0) == 0.9
+    assert TABLE.threshold_for(0.05) == 0.25  # at .1 it is .1, from .05 on
 
 
 @pytest.mark.parametrize(
