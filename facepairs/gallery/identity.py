@@ -33,7 +33,7 @@ class ModelIdentity:
 
     def check(self, model: Model, place: str) -> None:
         """Raise an error if a model is not the one that a gallery was created with."""
-        given = identify_model(model, 0)
+        given = identify_model(model, self.width)
         if (self.sha256, self.alignment) != (given.sha256, given.alignment):
             words = ("gallery", "migrate", place, "NEW_GALLERY")
             again = command_line(*words, "--bundle", model.place, "--photos", "photos/")

@@ -204,9 +204,10 @@ def read_photos(root: Path, names: Sequence[str], verifier: Verifier) -> Collect
                 copies[one.name] = first[sha256]
                 continue
             photos[one.name] = sha256
-            if one.error or one.box is None or one.embedding is None:
+            if one.embedding is None:
                 problems[one.name] = _problem(one)
                 continue
+            assert one.box
             left, top, side = one.box
             faces.append(CollectionFace(one.name, sha256, (left, top, side), one.number, doubt))
             rows.append(one.embedding)

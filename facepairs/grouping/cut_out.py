@@ -47,7 +47,7 @@ def face_picture(photo: Path, box: Box, side_px: int) -> Image.Image:
     """Return a small picture of a face for people to look at; arguments and errors as `cut_out`."""
     with upright(open_photo(photo), PICTURE_SIDE * box[2] / side_px) as (picture, divisor):
         left, top, side = (round(value / divisor) for value in box)
-        square = _square(picture, photo, (left, top, max(1, side)), PICTURE_SIDE)
+        square = _square(picture, photo, (left, top, side), PICTURE_SIDE)
         return square.resize((side_px, side_px))
 
 

@@ -79,7 +79,7 @@ def choose_cut(errors: ErrorTable, faces: int, pairs: float, joined: Ints, preci
     """
     grouping = errors.grouping
     assert grouping
-    share = np.minimum(1, _rates(grouping) * pairs / np.maximum(1, joined))
+    share = _rates(grouping) * pairs / np.maximum(1, joined)
     kept = np.flatnonzero((share <= 1 - precision) | (joined == 0))
     if not len(kept):
         best = max(0.01, np.floor(100 * (1 - share.min())) / 100)

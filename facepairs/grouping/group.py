@@ -154,7 +154,7 @@ def _row(groups: Groups, number: int) -> FaceRow:
     )
 
 
-def _link(source: Path, target: Path, copy: bool = False) -> None:
+def _link(source: Path, target: Path, copy: bool) -> None:
     """Link or copy a photo, or a file of the earlier output."""
     if not copy:
         with contextlib.suppress(OSError):  # links are not possible: to another disk, for instance

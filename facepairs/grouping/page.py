@@ -85,7 +85,7 @@ def render_page(groups: Groups, out: Path, files: Sequence[str], pictures: Pictu
 
 def _limit(counts: list[int]) -> int:
     """Return how many faces of each person fit on the page."""
-    limits = (10**9, 1000, 300, 100, 30, 10)
+    limits = range(max(counts, default=COMPARED), COMPARED, -1)
     return next((n for n in limits if np.minimum(counts, n).sum() <= PICTURES), COMPARED)
 
 

@@ -31,7 +31,7 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, strength: float = 1.0, seed: int = 0, **kwargs: Any) -> None:
+    def __init__(self, strength: float, seed: int = 0, **kwargs: Any) -> None:
         super().__init__(**{"dtype": "float32", **kwargs})
         self.strength, self.seed = strength, seed
         self.seed_generator = keras.random.SeedGenerator(seed)

@@ -53,7 +53,7 @@ class Network(keras.Model):  # type: ignore[misc]
         prepare: keras.Model,
         augment: keras.Layer,
         head: keras.Model,
-        seed: int = 0,
+        seed: int,
     ) -> None:
         super().__init__(name=name)
         self.crop_px, self.image_px, self.seed = crop_px, image_px, seed
@@ -84,7 +84,7 @@ class Network(keras.Model):  # type: ignore[misc]
         step = tf.cast(self.optimizer.iterations, tf.int64) * DRAWS_PER_STEP
         for number, state in enumerate(states):
             words = tf.stack([tf.constant(self.seed + LAYER_STRIDE * number, tf.int64), step])
-            state.assign(tf.cast(words % (2**31 - 1), state.dtype))
+            state.assign(tf.cast(words % tf.int32.max, state.dtype))
 
     def _maybe_symbolic_build(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing: the model is built.
@@ -115,9 +115,7 @@ class Network(keras.Model):  # type: ignore[misc]
         """Return the model to export: uint8 images named as in `export_inputs`, one output."""
         shape = (self.crop_px, self.crop_px, 3)
         images = [keras.Input(shape, dtype="uint8", name=name) for name in self.export_inputs]
-        # Keras's Resizing defaults to training mode and passes that on to the layers after it:
-        # batch normalisation would then use each batch's own statistics.
-        output = self.infer(*(self.prepare(image, training=False) for image in images))
+        output = self.infer(*map(self.prepare, images))
         return keras.Model(images if len(images) > 1 else images[0], output, name=self.name)
 
     def infer(self, *prepared: Any) -> Any:

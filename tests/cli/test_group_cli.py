@@ -203,11 +203,15 @@ def test_files_of_photos_that_are_gone_stay(heap, grouped, tmp_path):
     assert people["people"] == {"person_0001": 4, "person_0002": 3}
     assert files_below(out / "person_0002") == {"b0.jpg", "b1.jpg", "party_face2.jpg"}
     (out / "person_0002" / "party_face2.jpg").rename(out / "person_0002" / "dance.jpg")
-    shutil.copy(heap / "party.png", photos / "found_again.png")
-    for _ in range(2):
+    for is_found_again in (False, True):
+        if is_found_again:
+            shutil.copy(heap / "party.png", photos / "found_again.png")
         people = json.loads(in_process("group", photos, "--out", out, "--json", check=0).stdout)
         assert people["people"] == {"person_0001": 4, "person_0002": 3}
         assert files_below(out / "person_0002") == {"b0.jpg", "b1.jpg", "dance.jpg"}
+        assert "person_0002/dance.jpg" in {
+            row["file"] for row in rows_of(out / "faces.csv") if row["photo"].endswith(".png")
+        }
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs hard links")

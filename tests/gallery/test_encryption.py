@@ -14,10 +14,11 @@ from processes.command_line import in_process
 from processes.gallery_jobs import MODEL, photo
 from tiny.bundles import AMONG_LOOKALIKES, embedding_network, tiny_bundle
 
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadConfig, BadData, MissingExtra
 from facepairs.gallery import encryption
 from facepairs.gallery.encryption import VARIABLE
 from facepairs.gallery.stores.sqlite import SqliteStore
+from facepairs.support import extras
 
 COST = dict(encryption.COST)
 PASSPHRASE = "one of several wörds"
@@ -97,6 +98,16 @@ def test_only_the_passphrase_opens_it(store, monkeypatch):
     SqliteStore(store.path).close()
     with pytest.raises(BadData):
         SqliteStore(store.path, passphrase="x")
+
+
+def test_without_the_package_nothing_is_created_or_opened(store, tmp_path, monkeypatch):
+    monkeypatch.setitem(extras.EXTRAS, "encrypt", ("no_such_module",))
+    for path in (store.path, tmp_path / "new"):
+        with pytest.raises(MissingExtra):
+            SqliteStore(path, write=True, passphrase=PASSPHRASE)
+    with pytest.raises(MissingExtra):
+        SqliteStore(store.path, passphrase=lambda: PASSPHRASE)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_plain_gallery_stays_plain(tmp_path, monkeypatch):

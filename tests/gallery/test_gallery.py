@@ -14,6 +14,9 @@ from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 from facepairs import Gallery, Verifier
 from facepairs.bundles.error_profile import Calibration, identification_point
 from facepairs.errors import BadBundle, BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
+from facepairs.gallery.enrol import Enrolment
+
+OPEN = Path("/proc/self/fd")  # empty where there is no such folder
 
 # The tiny network embeds whole images, so drawn waves serve as faces.
 
@@ -59,6 +62,9 @@ def test_a_visitor_whose_time_is_over_is_enrolled_again(tmp_path, verifier, phot
         assert gallery.people() == []
         with pytest.raises(NotEnrolled):
             gallery.remove("Visitor")
+        gallery.add("Visitor", [visitor], forget_after=1e-9, any_quality=True)
+        with pytest.raises(NotEnrolled):
+            gallery.rename("Visitor", "Guest")
         gallery.add("Visitor", [visitor], forget_after=1e-9, any_quality=True)
         again = gallery.add("Other", [visitor], any_quality=True)
         assert (again.enrolled, again.known, len(again.refused)) == (1, 0, 0)
@@ -111,7 +117,8 @@ def test_any_source_of_a_photo_is_enrolled_or_refused_in_one_line(gallery, photo
     assert gallery.add("New", [io.BytesIO(path.read_bytes())], any_quality=True).enrolled == 1
     assert gallery.add("New", (one for one in [path]), any_quality=True).known == 1
     for odd in (None, 3, picture(1), Image.fromarray(picture(1)), object()):
-        assert len(gallery.add("New", [odd]).refused) == 1
+        (refused,) = gallery.add("New", [odd]).refused
+        assert (refused.person, refused.photo) == ("New", "photo 1")
         with pytest.raises(BadConfig):
             gallery.add(odd if odd is not path else None, [path])
     for none in (None, 3, path.read_bytes(), io.BytesIO(path.read_bytes()), picture(1)):
@@ -153,7 +160,8 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
     best = gallery.identify(picture(1, 9), threshold=0).candidates[0].score
     assert gallery.identify(picture(1, 9), threshold=best).known
     assert not gallery.identify(picture(1, 9), threshold=best + 1e-6).known
-    assert len(gallery.identify(picture(1), threshold=best, top=2).candidates) == 2
+    for top, listed in ((0, 1), (1, 1), (2, 2)):
+        assert len(gallery.identify(picture(1), threshold=best, top=top).candidates) == listed
     assert "at most 15 in 100 strangers" in found.describe_errors()
     assert "10,000 pairs: drawn pairs" in found.describe_errors()
 
@@ -190,11 +198,17 @@ def test_a_model_without_errors_gives_no_verdict(tmp_path, photos):
 def test_another_model_is_refused(tmp_path, gallery, verifier):
     from tiny.bundles import embedding_network
 
-    network = embedding_network(width=25)
+    def opened() -> list[str]:
+        return [name for name in map(os.path.realpath, OPEN.glob("*")) if name == gallery.place]
+
+    network, here = embedding_network(width=25), opened()
     other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)
     with pytest.raises(BadData) as caught:
         Gallery(gallery.place, Verifier.load(other.folder))
     assert caught.value.arguments == ("bundle",)
+    assert opened() == here  # no longer by the one that was refused
+    with Gallery(gallery.place) as included, pytest.raises(BadData):
+        included.verifier.detect(picture(1))
     moved = tiny_bundle(tmp_path / "aligned", alignment="landmarks-5", **AMONG_LOOKALIKES)
     with pytest.raises(BadData) as caught:
         Gallery(gallery.place, Verifier.load(moved.folder))
@@ -218,12 +232,26 @@ def test_photos_are_judged_before_they_are_enrolled(tmp_path, verifier, photos):
         done = gallery.add("Ann", [dark, broken, tmp_path / "missing.png"])
         assert (done.enrolled, len(done.refused), gallery.people()) == (0, 3, [])
         assert "dark: mean light" in done.refused[0].error
-        assert gallery.add("Ann", [dark], any_quality=True).enrolled == 1
+        done = gallery.add("Ann", [dark, dark], any_quality=True)
+        assert done == Enrolment(
+            enrolled=1, known=1, refused=[], unnamed=0, renamed={}, people=1, photos=1
+        )
         assert gallery.add("Ann", [dark, dark], any_quality=True).known == 2
         done = gallery.add("Bo", [dark], any_quality=True)
         assert (done.enrolled, done.known) == (0, 0)
         assert "this very photo is enrolled as Ann" in done.refused[0].error
         assert [one.name for one in gallery.people()] == ["Ann"]
+
+
+def test_by_default_poor_photos_and_people_without_a_name_are_left_out(tmp_path, verifier):
+    folder = save(tmp_path / "people" / "Ann" / "blurred.png", 1).parents[1]
+    Image.fromarray(picture(2) // 6).save(folder / "Ann" / "dark.png")
+    save(folder / "person_0001" / "1.png", 3)
+    with Gallery(tmp_path / "g", verifier, write=True) as gallery:
+        done = gallery.add_folder(folder)
+        assert (done.enrolled, len(done.refused), done.unnamed) == (0, 2, 1)
+    with pytest.raises(BadGallery):
+        gallery.people()
 
 
 def test_another_model_is_noticed_once_somebody_enrols(verifier, photos, tmp_path):
@@ -252,7 +280,8 @@ def test_an_open_gallery_sees_what_others_change(gallery, verifier, tmp_path):
     probe = save(tmp_path / "x.png", 42)
     assert reader.identify(probe, threshold=0.9999).name is None
     gallery.add("New", [save(tmp_path / "y.png", 42, 5)], any_quality=True)
-    assert reader.identify(probe, threshold=0.99).name == "New"
+    found = (reader.identify(probe, threshold=0.99), *reader.identify_faces(probe, threshold=0.99))
+    assert [(one.name, len(one.candidates)) for one in found] == [("New", 5)] * 2  # of six
     gallery.remove("New")
     assert reader.identify(probe, threshold=0.9999).name is None
     gallery.add("Guest", [tmp_path / "y.png"], forget_after=1e-9, any_quality=True)

@@ -17,6 +17,7 @@ from facepairs import Gallery, Verifier
 from facepairs import migrate_gallery as migrate
 from facepairs.errors import BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
 from facepairs.evaluation.migration import compare_models
+from facepairs.support.console import showing
 
 PEOPLE, PHOTOS = 12, 4
 
@@ -57,13 +58,18 @@ def names_of(gallery):
 
 def test_photos_are_told_by_content_and_keep_their_people(tmp_path, old, verifiers, photos):
     old.rename("P00", "Ann / Bo")
+    old.rename("P01", "person_0001")  # without a name
+    counts = []
     for number, path in enumerate(sorted(photos.glob("*/*"))):  # other names, deep below
         to = tmp_path / "heap" / str(number % 5) / "deep" / f"{number}.PNG"
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, to)
     save(tmp_path / "heap" / "stranger.png", 99, 0)
     with Gallery(tmp_path / "new", verifiers[1], write=True) as new:
-        done = migrate(old, new, tmp_path / "heap")
+        with showing(progress=lambda phase: lambda *steps: counts.append((phase, *steps))):
+            done = migrate(old, new, tmp_path / "heap")
+        looked = [steps for phase, *steps in counts if phase == "looking for the photos"]
+        assert looked == [[number, 49] for number in range(1, 50)]
         assert (done.enrolled, done.known, done.refused) == (PEOPLE * PHOTOS, 0, [])
         assert (done.people, done.photos) == (PEOPLE, PEOPLE * PHOTOS)
         assert (done.without_photo, done.lost) == ({}, [])

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter, ImageOps
 
-from facepairs.grouping.collection import (
-    CLEAR_PX,
-    CLEAR_SCORE,
-    CLEAR_YAW,
-    OUTSIDE,
-    doubts,
-)
+from facepairs.grouping.collection import doubts
 from facepairs.photos.face_sample import FaceSample
-from facepairs.photos.frame import FACE_PX, TEMPLATE, Face
+from facepairs.photos.frame import TEMPLATE, Face
 from facepairs.photos.hints import Hint
 from facepairs.photos.photo_record import PhotoRecord
 from facepairs.photos.reader import PhotoReader
@@ -42,23 +36,20 @@ def doubt(one, width_px=200, height_px=300):
 def test_a_face_is_as_large_as_its_box():
     assert face().box == [50, 50, SIDE_PX]
     assert face(yaw=0.3).yaw == pytest.approx(0.3, abs=1e-6)
-    assert FACE_PX > CLEAR_PX
 
 
 @pytest.mark.parametrize(
     ("clear", "unclear", "why"),
     [
-        ({"side_px": CLEAR_PX}, {"side_px": CLEAR_PX - 1}, "small"),
-        ({"yaw": CLEAR_YAW - 0.01}, {"yaw": CLEAR_YAW + 0.01}, "turned"),
-        ({"yaw": 0.01 - CLEAR_YAW}, {"yaw": -CLEAR_YAW - 0.01}, "turned"),
-        ({"score": CLEAR_SCORE}, {"score": CLEAR_SCORE - 0.01}, "hard to make out"),
+        ({"side_px": 48}, {"side_px": 47}, "small"),
+        ({"yaw": 0.39}, {"yaw": 0.41}, "turned"),
+        ({"yaw": -0.39}, {"yaw": -0.41}, "turned"),
+        ({"score": 0.88}, {"score": 0.87}, "hard to make out"),
         *(
             ({name: near}, {name: far}, "cut off")
             for name, near, far in (
-                ("left", -OUTSIDE * SIDE_PX, -OUTSIDE * SIDE_PX - 1),
-                ("top", -OUTSIDE * SIDE_PX, -OUTSIDE * SIDE_PX - 1),
-                ("left", 100 + OUTSIDE * SIDE_PX, 101 + OUTSIDE * SIDE_PX),
-                ("top", 200 + OUTSIDE * SIDE_PX, 201 + OUTSIDE * SIDE_PX),
+                *(("left", -25, -26), ("top", -25, -26)),  # a quarter of the face
+                *(("left", 125, 126), ("top", 225, 226)),
             )
         ),
     ],
@@ -76,6 +67,22 @@ def test_faces_behind_the_first_one_are_always_looked_at(tmp_path):
     blurred = replace(first, hints=(Hint("blurred", "is blurred"),))
     second = replace(first, number=2)
     assert doubts(READER, tmp_path, [first, blurred, second]) == ["", "blurred", "blurred"]
+
+
+def test_a_face_is_blurred_below_a_sharpness_of_054(tmp_path):
+    noise = np.random.default_rng(0).normal(size=(300, 200, 1))
+    waves = np.sin(np.indices((300, 200)).sum(axis=0) / 9)[..., None]
+    record, faces = PhotoRecord(width_px=200, height_px=300), []
+    for number in range(16):
+        pixels = 127 + 80 * waves + 0.5 * number * noise
+        Image.fromarray(pixels.astype(np.uint8).repeat(3, axis=2)).save(tmp_path / f"{number}.png")
+        faces.append(FaceSample(f"{number}.png", record=record, face=face(), number=2))
+    sharp = READER.sharpness([(one, tmp_path / one.name) for one in faces])
+    print(sharp)
+    assert any(0.5 < value < 0.54 for value in sharp)
+    assert any(0.54 < value < 0.59 for value in sharp)
+    wanted = ["blurred" if value < 0.54 else "" for value in sharp]
+    assert doubts(READER, tmp_path, faces) == wanted
 
 
 def test_photos_without_a_face_and_whole_images_raise_no_doubt():

@@ -4,13 +4,16 @@ import io
 
 import numpy as np
 import pytest
+from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.grouping.cut_out import PICTURE_SIDE, cut_out, face_picture
+from facepairs.grouping.cut_out import cut_out, face_picture
+from facepairs.photos.detector import search_photo
+from facepairs.photos.photo import open_photo
 
 WIDTH, HEIGHT, SIDE = 120, 100, 40
-MARGIN = round(SIDE * (PICTURE_SIDE - 1) / 2)  # where no face is found
+MARGIN = 12  # where no face is found: .3 of the side
 
 
 @pytest.fixture
@@ -46,6 +49,25 @@ def test_the_face_is_in_the_middle_and_what_lies_beyond_is_grey(photo, left, top
     clear = inside & ~near
     for channel, of in ((0, x), (1, y)):  # a pixel beside it would differ by two levels
         assert abs((pixels[..., channel] - 2 * of)[clear].mean()) < 1
+
+
+@pytest.mark.parametrize(("apart_px", "sides"), [(112, 2.6), (96, 2.2), (84, 1.8), (72, 1.5)])
+def test_the_picture_is_the_widest_in_which_the_face_is_alone(tmp_path, apart_px, sides):
+    one, other = drawn_faces(tmp_path / "faces", people=2, images=1)
+    picture = paste(canvas(500, 500), one, Place(250, 250, 200))
+    with Image.open(other) as face:
+        beside = face.resize((200, 200)).crop((50, 40, 150, 160))
+    picture.paste(beside, (200 + apart_px, 190))
+    picture.save(tmp_path / "two.png")
+    box = min(face.box for face in search_photo(open_photo(tmp_path / "two.png")))
+    with Image.open(io.BytesIO(cut_out(tmp_path / "two.png", tuple(box)))) as found:
+        assert found.width == box[2] + 2 * round(box[2] * (sides - 1) / 2)
+
+
+def test_a_nearly_black_photo_has_a_picture_of_the_usual_size(tmp_path):
+    Image.new("RGB", (WIDTH, HEIGHT), (1, 1, 1)).save(tmp_path / "black.png")
+    with Image.open(io.BytesIO(cut_out(tmp_path / "black.png", (40, 30, SIDE)))) as found:
+        assert found.size == (SIDE + 2 * MARGIN,) * 2
 
 
 def test_a_small_picture_shows_the_same_square(photo):

@@ -29,6 +29,7 @@ from facepairs.grouping.folder import (
 )
 from facepairs.grouping.group import write_people_folder
 from facepairs.grouping.groups import KnownFaces, group_faces
+from facepairs.support.console import showing
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,25 @@ def test_a_collection_becomes_a_folder(start):
     rows = {(row["photo"], row["box"]): row for row in rows_of(start / "people")}
     assert len(rows) == 13  # the last one has the rate of strangers that were joined
     assert rows["d2.png", "40 4 16"]["note"] == "uncertain: small"
+    assert rows["c1.png", "0 4 16"]["note"] == ""
     cut = rows["d2.png", "20 4 16"]
     assert (cut["person"], cut["file"]) == ("person_0001", "person_0001/d2_face2.jpg")
     assert cut["file_sha256"] == digest(start / "people" / cut["file"]) != cut["sha256"]
+
+
+def test_each_part_of_the_work_counts_its_steps(start, tmp_path):
+    found = {}
+    with showing(progress=lambda phase: lambda *steps: found.setdefault(phase, []).append(steps)):
+        collection = collection_of(start / "photos", PHOTOS)
+        sort(collection, tmp_path / "people")
+        sort(collection, tmp_path / "people")
+    assert found.keys() == {
+        *("grouping", "cutting out faces", "writing the page", "reading the folder of people")
+    }
+    found.pop("grouping")
+    assert [len(steps) for steps in found.values()] == [3, 10, 12]
+    for steps in found.values():
+        assert steps == [(number, len(steps)) for number in range(1, len(steps) + 1)]
 
 
 def test_photos_of_one_name_have_names_that_let_them_be_moved_anywhere(tmp_path):
@@ -118,6 +135,10 @@ def test_photos_of_one_name_have_names_that_let_them_be_moved_anywhere(tmp_path)
     assert contents(tmp_path / "people").keys() == names
     sort(collection, tmp_path / "people")
     assert contents(tmp_path / "people").keys() == names
+    more = collection_of(tmp_path / "photos", {"w/p": [3], **photos})
+    more.embeddings[1:] = collection.embeddings
+    sort(more, tmp_path / "people")
+    assert contents(tmp_path / "people").keys() == {*names, "_apart/one_photo/p_4.png"}
 
 
 def test_a_run_without_changes_changes_nothing(at_work):
@@ -126,6 +147,9 @@ def test_a_run_without_changes_changes_nothing(at_work):
     sort(collection, out)
     assert contents(out) == before
     assert rows_of(out) == rows
+    shutil.copy(out / "person_0001" / "1.png", out / "person_0001" / "0.png")
+    sort(collection, out)
+    assert rows_of(out) == rows  # whose places are not those of copies
 
 
 def test_what_was_put_right_stays_and_new_photos_join(at_work):
@@ -207,6 +231,11 @@ def test_of_a_photo_with_several_faces_the_most_alike_joins_a_person(at_work):
     found = {row["box"]: row["file"] for row in rows_of(out) if row["photo"] == "f.png"}
     assert found == {"0 4 16": "_apart/one_photo/f_2.png", "20 4 16": "person_0001/f.png"}
     assert not (out / "_apart" / "one_photo" / "f_face2.jpg").exists()
+    (out / "Zoe").mkdir()
+    (out / "person_0001" / "f.png").rename(out / "Zoe" / "f.png")  # stands for the same face
+    sort(replace(collection, embeddings=rows), out)
+    moved = {row["box"]: row["file"] for row in rows_of(out) if row["photo"] == "f.png"}
+    assert moved == found | {"20 4 16": "Zoe/f.png"}
 
 
 def test_every_single_face_has_a_file_that_gives_it_to_a_person(at_work):
@@ -233,7 +262,10 @@ def test_new_photos_that_are_already_in_the_folder_count_there(at_work):
     (out / "Eve").mkdir()
     shutil.copy(collection.root / "f.png", out / "Eve" / "f.png")
     shutil.copy(collection.root / "g.png", out / "_apart" / "g.png")
-    sort(collection, out)
+    told = []
+    with showing(log=told.append):
+        sort(collection, out)
+    assert [line.split(": ")[1].split()[:2] for line in told] == [["3", "faces"]]
     found = {(row["photo"], row["box"]): row for row in rows_of(out)}
     assert found["f.png", "0 4 16"]["person"] == "Eve"
     assert found["f.png", "20 4 16"]["file"] == "_apart/one_photo/f_face2.jpg"
@@ -248,7 +280,7 @@ def test_faces_that_overlap_are_told_apart_and_one_that_moved_a_little_is_the_sa
     shutil.rmtree(out)
     sort(collection, out)
     before = contents(out)
-    moved = [face._replace(box=(face.box[0] + 1, 5, 17)) for face in faces]
+    moved = [face._replace(box=(face.box[0] + 2, 5, 17)) for face in faces]
     for again in (collection, replace(collection, faces=tuple(moved))):
         sort(again, out)
         assert contents(out) == before
@@ -257,14 +289,18 @@ def test_faces_that_overlap_are_told_apart_and_one_that_moved_a_little_is_the_sa
         }
 
 
-def test_one_face_in_two_folders_is_an_error_with_both_places(at_work):
+@pytest.mark.parametrize(
+    ("there", "copied"),
+    [("person_0001/1.png", "person_0002/1.png"), ("person_0003/d1.png", "person_0001/d1.png")],
+)
+def test_one_face_in_two_folders_is_an_error_with_both_places(at_work, there, copied):
     collection, out = at_work
-    shutil.copy(out / "person_0001" / "1.png", out / "person_0002" / "1.png")
+    shutil.copy(out / there, out / copied)
     before = contents(out)
     with pytest.raises(BadData) as error:
         sort(collection, out)
-    assert str(out / "person_0001" / "1.png") in str(error.value)
-    assert str(out / "person_0002" / "1.png") in str(error.value)
+    assert str(out / there) in str(error.value)
+    assert str(out / copied) in str(error.value)
     assert contents(out) == before
 
 

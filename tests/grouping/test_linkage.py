@@ -33,6 +33,12 @@ def test_is_scipys_average_linkage(seed, count, cut):
     assert merges.linked_pairs(cut, np.ones(count, np.int64)) == pairs
 
 
+def test_the_bias_is_what_a_face_is_less_like_the_cohort_than_the_mean():
+    rows, cohort = unit_rows(0, 3), unit_rows(1, 5)
+    wanted = 0.3 * (1 - (rows @ cohort.T).max(axis=1))
+    assert crowd_bias(rows, cohort) == pytest.approx(wanted, rel=1e-5)
+
+
 def test_without_a_cohort_or_faces_there_is_no_bias():
     assert (crowd_bias(unit_rows(0, 3), None) == 0).all()
     assert crowd_bias(unit_rows(0, 0), unit_rows(1, 5)).shape == (0,)
@@ -82,6 +88,8 @@ def test_groups_that_are_given_stay_and_what_is_apart_never_meets(seed, members)
 def test_copies_of_one_photo_are_one_group():
     rows = np.repeat(unit_rows(0, 3), 50, axis=0) + np.float32(1e-6) * unit_rows(1, 150)
     assert len(np.unique(average_linkage(rows, 1e-4).labels(1e-4))) == 3
+    apart = average_linkage(rows[:2], 1e-4, apart=[(0, 1)])
+    assert apart.labels(1e-4).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -99,6 +107,7 @@ def test_few_pairs_must_be_nearer_and_a_later_merge_confirms_them():
         assert h <= raised[a, b] <= h * 1.3 + 1e-12
     assert merges.height.mean() > plain.height.mean()
     assert (np.diff(merges.height) >= 0).all()
+    assert 0.1 < average_linkage(unit_rows(0, 200), 0.2, evidence=0).height.max() <= 0.2
 
 
 def test_groups_are_numbered_by_their_first_and_pairs_within_them_count():

@@ -48,6 +48,15 @@ def test_embeddings_are_scored_by_their_cosine_and_the_latest_pairs_count():
     assert np.isnan(metrics.result()["pair_auc"])
 
 
+@pytest.mark.parametrize(("impostors", "is_told"), [(29, False), (30, True)])
+def test_a_rate_is_told_from_three_expected_false_accepts_on(impostors, is_told):
+    metrics = facepairs.PairMetrics((0.1,))
+    scores = np.arange(impostors + 1, dtype=np.float32)[::-1, None]
+    metrics.update_state([1] + [0] * impostors, scores)
+    tar = float(metrics.result()["pair_tar_at_far_0.1"])
+    assert tar == 1 if is_told else np.isnan(tar)
+
+
 def test_fit_logs_the_figures_and_keras_restores_the_metric():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse", metrics=[facepairs.PairMetrics()])

@@ -236,10 +236,7 @@ class SqlStore(abc.ABC):
                 vector = self._values.seal(self._values.open(sealed, before, key), after, key)
                 row = (key, after, vector, added, expires)
                 self._run("INSERT INTO photos VALUES (?, ?, ?, ?, ?)", *row)
-        if rows and self.ERASE:
-            with self._errors_named():
-                self._run(self.ERASE)
-        return len(rows)
+        return self._erase(len(rows))
 
     def _forget_expired(self) -> None:
         self._delete("DELETE FROM photos WHERE expires <= ?", now_s())
@@ -247,10 +244,14 @@ class SqlStore(abc.ABC):
     def _delete(self, query: str, value: object) -> int:
         with self._writing():
             removed = int(self._run(query, value).rowcount)
-        if removed and self.ERASE:
+        return self._erase(removed)
+
+    def _erase(self, rows: int) -> int:
+        """Overwrite deleted rows, if there are any, and return how many there are."""
+        if rows and self.ERASE:
             with self._errors_named():
                 self._run(self.ERASE)
-        return removed
+        return rows
 
     def people(self) -> list[Person]:
         """Return all enrolled people whose photos have not expired, by name."""

@@ -142,11 +142,7 @@ class PostgresStore(SqlStore):
         given = conninfo_to_dict(self._url)
         missing = {name: value for name, value in PARAMETERS.items() if name not in given}
         connection = psycopg.connect(self._url, autocommit=True, **missing)
-        try:
-            connection.execute(SESSION)
-        except BaseException:
-            connection.close()
-            raise
+        connection.execute(SESSION)
         return connection
 
     def _run(self, query: str, *values: object) -> Any:
@@ -159,7 +155,7 @@ class PostgresStore(SqlStore):
             if not (connection.closed and is_idle):
                 raise
         # Lost since the last query, such as by a restart of the database.
-        return self._connected().execute(statement, values, binary=True)
+        return self._run(query, *values)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -78,7 +78,7 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
     expected = np.asarray(model(list(crops.values()) if len(crops) > 1 else crops[names[0]]))
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
         path = Path(folder) / "network.onnx"
-        model.export(path, format="onnx", verbose=False)
+        model.export(path, format="onnx")
         data = _finished(path.read_bytes(), output)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -140,7 +140,7 @@ def _rounded(values: np.ndarray) -> np.ndarray:
         return values.astype(np.float16).astype(np.float32)
 
 
-def export_litert(model: keras.Model, int8: bool = False) -> bytes:
+def export_litert(model: keras.Model, int8: bool) -> bytes:
     """Convert a model to LiteRT (TensorFlow Lite), with built-in operations only.
 
     The inputs keep their names, and batches may have any size.
@@ -150,7 +150,7 @@ def export_litert(model: keras.Model, int8: bool = False) -> bytes:
         int8: Store weights as 8-bit integers, and compute with them where LiteRT can.
     """
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
-        model.export(folder, format="tf_saved_model", verbose=False)
+        model.export(folder, format="tf_saved_model")
         converter = tf.lite.TFLiteConverter.from_saved_model(folder)
         converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
         data: bytes = converter.convert()

@@ -15,6 +15,7 @@ from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 from facepairs.errors import BadConfig, BadData, BadGallery
 from facepairs.gallery.encryption import COST
 from facepairs.gallery.stores import open_store
+from facepairs.gallery.stores.postgres import without_password
 
 
 @pytest.fixture
@@ -231,8 +232,21 @@ def test_no_password_is_shown(postgres, url, password):
     assert "heim" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:geheim@h:5433/d", "postgresql://u@h:5433/d"),
+        ("postgresql://u@h/d?password=geheim", "postgresql://u@h/d"),
+        ("postgresql://h:1,i:2/d", "postgresql://h,i:1,2/d"),
+        ("postgresql://:7/d?host=/a/b", "postgresql://:7/d?host=%2Fa%2Fb"),
+    ],
+)
+def test_a_database_is_called_by_its_address_without_the_password(url, shown):
+    assert without_password(url) == shown
+
+
 def test_other_addresses_are_no_places():
-    with pytest.raises(BadData):
+    with pytest.raises(BadData, match="mysql://host/name: is a web address"):
         open_store("mysql://u:geheim@host/name", write=True)
 
 

@@ -29,7 +29,8 @@ def test_only_the_owner_may_read_it(store):
 
 def test_removed_people_leave_no_bytes(store):
     store.put([photo(number) for number in range(40)], None)
-    store.put([photo(99, "Secretname"), photo(98, "Secretname")], None)
+    size = store.path.stat().st_size
+    store.put([photo(number, "Secretname") for number in range(98, 198)], None)
     secrets = [photo(n).vector.astype("<f2").tobytes() for n in (98, 99)]
     secrets += [b"Secretname", photo(98).digest, photo(99).digest]
 
@@ -37,7 +38,8 @@ def test_removed_people_leave_no_bytes(store):
         return b"".join(path.read_bytes() for path in store.path.parent.glob("g*"))
 
     assert all(secret in content() for secret in secrets)
-    assert store.remove("Secretname") == 2
+    assert store.remove("Secretname") == 100
+    assert store.path.stat().st_size == size
     assert not any(secret in content() for secret in secrets)
     assert store.remove("Secretname") == 0
     store.close()
@@ -52,6 +54,11 @@ def test_expired_photos_leave_no_bytes(store):
     SqliteStore(store.path, write=True).close()
     assert b"Guest" not in store.path.read_bytes()
     assert photo(4).digest not in store.path.read_bytes()
+    store = SqliteStore(store.path, write=True)
+    store.put([photo(6, "Guest")], 1e-9)
+    store.put([photo(7, "Ann")], None)
+    assert photo(6).digest not in store.path.read_bytes()
+    store.close()
 
 
 def problems_of(path: Path) -> list[str]:

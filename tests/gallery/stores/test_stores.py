@@ -69,8 +69,19 @@ def test_a_closed_one_and_one_that_was_opened_to_be_read_say_so(place, store):
         reader.put([photo(1)], None)
     reader.close()
     for use in (reader.people, reader.load, reader.version):
-        with pytest.raises(BadGallery):
+        with pytest.raises(BadGallery, match="was closed; open it again"):
             use()
+
+
+def test_a_failure_between_two_photos_leaves_neither(store):
+    def photos():
+        yield photo(1)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        store.put(photos(), None)
+    assert store.put([photo(2)], None) == [None]
+    assert [one.name for one in store.people()] == ["P2"]
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,5 +1,7 @@
 """The exported files: half the size, the same outputs, independent of the batch."""
 
+import logging
+
 import keras
 import numpy as np
 import onnx
@@ -8,7 +10,7 @@ import pytest
 from keras import layers
 
 from facepairs.models.build import build_network
-from facepairs.models.export.convert import LARGE, export_onnx, round_weights
+from facepairs.models.export.convert import LARGE, export_onnx, probe_crops, round_weights
 
 
 def images(count, px, seed=0):
@@ -72,7 +74,7 @@ def test_rounded_networks_are_smaller_with_the_same_outputs(name, siamese):
     model = network.inference_model()
     assert not half_tensors(plain)
     halves = half_tensors(data)
-    assert len(halves) >= 1
+    assert min(int(np.prod(tensor.dims)) for tensor in halves) >= LARGE
     saved = sum(int(np.prod(tensor.dims)) for tensor in halves) * 2
     assert len(data) < len(plain) - 0.99 * saved
     assert len(data) < 0.85 * len(plain)  # weights joined with batch normalisation stay whole
@@ -90,6 +92,29 @@ def half_tensors(data):
     halves = [t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT16]
     assert {tensor.name for tensor in halves} <= casts
     return halves
+
+
+def test_tensors_of_16384_numbers_are_large_and_large_outputs_may_differ_by_more(capfd):
+    image = keras.Input((16, 16, 3), dtype="uint8", name="image")
+    x = layers.Rescaling(1e4)(layers.GlobalAveragePooling2D()(layers.Rescaling(1.0)(image)))
+    for units in (128, 128, 127):
+        x = layers.Dense(units, use_bias=False)(x)
+    model = keras.Model(image, x)
+    round_weights(model)
+    data, difference = export_onnx(model, "embedding")
+    assert [list(tensor.dims) for tensor in half_tensors(data)] == [[128, 128]]
+    assert difference > 1e-3  # of some millions
+    assert logging.root.manager.disable == logging.NOTSET
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_exports_are_compared_on_is_noise_and_faces():
+    crops = probe_crops(("left", "right"), 24)
+    left, right = crops.values()
+    assert left.shape == (8, 24, 24, 3)
+    assert np.array_equal(right, np.roll(left, 1, axis=0))
+    assert np.percentile(left[:4], (0, 50, 100)) == pytest.approx([0, 127.5, 255], abs=5)
+    assert len({crop.tobytes() for crop in left}) == 8
 
 
 def test_a_network_that_depends_on_the_batch_is_refused():

@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -128,6 +129,14 @@ def test_other_members_sizes_and_depths_are_refused(plain):
     ):
         with pytest.raises(ValueError, match=message):
             check_keras_file(data)
+
+
+def test_a_file_with_a_member_twice_is_refused(plain):
+    twice = io.BytesIO(plain)
+    with zipfile.ZipFile(twice, "a") as archive, warnings.catch_warnings(action="ignore"):
+        archive.writestr("config.json", archive.read("config.json"))
+    with pytest.raises(ValueError, match="it holds"):
+        check_keras_file(twice.getvalue())
 
 
 @keras.saving.register_keras_serializable("own")

@@ -15,7 +15,7 @@ def log_sum(cosines, temperature):
     return np.log(np.exp(np.array(cosines) / temperature).sum())
 
 
-@pytest.mark.parametrize("others", [[0, 1, 2], [0, 3, 2]])
+@pytest.mark.parametrize("others", [[0, 1, 2], [0, 3, 2], [0, 3, 4]])
 def test_in_batch(others):
     pairs = batch(LEFT, RIGHT, [0, 1, 2], others)
     costs = [

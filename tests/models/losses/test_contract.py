@@ -125,4 +125,12 @@ def test_losses_compute_in_float32_after_a_half_precision_network(name):
     rows = np.stack([left, right], axis=1)
     value = EmbeddingLoss(name)(genuine, tf.cast(rows, tf.bfloat16))
     assert value.dtype == tf.float32
-    assert float(value) == pytest.approx(float(EmbeddingLoss(name)(genuine, rows)), abs=0.1)
+    assert float(value) == pytest.approx(float(LOSSES[name](left, right, genuine)), abs=0.1)
+
+
+@every
+def test_the_defaults_of_a_loss_are_those_of_its_function(name):
+    left, right, genuine = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
+    rows = np.stack([left, right], axis=1)
+    wanted = float(LOSSES[name](left, right, genuine))
+    assert float(EmbeddingLoss(name)(genuine, rows)) == pytest.approx(wanted, rel=1e-6)
