@@ -161,6 +161,19 @@ def few_validation_pairs() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def tiny_networks() -> Iterator[None]:
+    """From here on: `siamese` and `difference` have few layers, as the tests depend on none."""
+    from tiny.networks import tiny_head, tiny_tower
+
+    from facepairs.models import build
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, head in (("siamese", tiny_tower), ("difference", tiny_head)):
+            patch.setitem(build.MODELS, name, (build.MODELS[name][0], head))
+        yield
+
+
 @pytest.fixture
 def make_bundle(tmp_path: Path) -> Callable[..., "Bundle"]:
     """A function that writes a tiny bundle: (kind, network, **changes to the manifest)."""

@@ -117,8 +117,8 @@ def bars(report: Record, blocks: bool = True) -> list[str]:
         blocks: Draw with Unicode blocks, which have eighths of a column, instead of `#`.
     """
     rows = [row for row in report["rows"] if row["pairs_per_s"]]
-    second, fastest = sorted([0.0] + [row["pairs_per_s"] for row in rows])[-2:] if rows else (0, 0)
-    full = second if 0 < 2 * second < fastest else fastest
+    second, fastest = sorted([0.0, 0.0, *(row["pairs_per_s"] for row in rows)])[-2:]
+    full = second if second and 2 * second < fastest else fastest
     lines = [["", "", "pairs/s", "x pil"]]
     for row in rows:
         bar = _bar(row["pairs_per_s"] / full, BLOCKS if blocks else "#")

@@ -1,4 +1,6 @@
 import colorsys
+import io
+import itertools
 import json
 import multiprocessing
 import shutil
@@ -7,8 +9,10 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import psutil
 import pytest
@@ -16,7 +20,7 @@ from PIL import Image
 from processes.command_line import in_process
 
 from facepairs.bench import job as bench_job
-from facepairs.bench import stores
+from facepairs.bench import stores, usual, worker
 from facepairs.bench.job import SEED, Batch, Job
 from facepairs.bench.report import BAR_COLUMNS, bars, conclusion, to_json, to_text
 from facepairs.bench.rows import ROWS, Measurement, Row, Settings, Spec, select_rows
@@ -166,7 +170,9 @@ def test_rows_that_a_folder_does_not_suit_are_skipped(tmp_path: Path) -> None:
             next(row_function(ROWS[name])(job))
 
 
-def test_rows_take_turns_and_ctrl_c_keeps_what_was_measured(faces: Path) -> None:
+def test_rows_take_turns_and_ctrl_c_keeps_what_was_measured(
+    faces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = {"pil": ROWS["pil"], "torch": Row("no_such_package:batches", "")}
     settings = Settings(
         str(faces), rows, repeats=3, batch_size=BATCH, crop_px=CROP_PX, seconds=0.01, align="none"
@@ -182,6 +188,7 @@ def test_rows_take_turns_and_ctrl_c_keeps_what_was_measured(faces: Path) -> None
 
         return step if name == "measuring" else lambda done, total: None
 
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (1.239, 2.0, 3.0))
     with console.showing(log=lines.append, progress=phase):
         found = run_bench(settings)
     assert steps == [(1, 6), (2, 6), (3, 6)]
@@ -191,6 +198,7 @@ def test_rows_take_turns_and_ctrl_c_keeps_what_was_measured(faces: Path) -> None
     assert lines[1].endswith(" pairs/s")
     assert lines[2].startswith("2 of 6, torch: skipped: ")
     assert (found.interrupted, found.failed) == (True, False)
+    assert found.load_average_before == 1.24
     assert [len(row.runs) for row in found.rows] == [2, 1]
     assert (found.images, found.people, found.pairs) == (40, PEOPLE, 8192)
     assert not found.training
@@ -217,17 +225,38 @@ def test_limit_decodes_the_same_images(spec: Spec) -> None:
     assert off.min() < 5
 
 
-def test_limit_alternates_between_photos_of_all_sizes(tmp_path: Path) -> None:
-    for photo, side in enumerate((60, 1000) * 4):
+@pytest.fixture
+def black_and_white(tmp_path: Path) -> Job:
+    """A run on two black photos and six large white ones, which are shrunk."""
+    for photo, side in enumerate((60, 1000, 1000, 1000) * 2):
         path = tmp_path / "faces" / f"Person_{photo // 4}" / f"{photo}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("L", (side, side), 255 if side > 60 else 0).convert("RGB").save(path)
-    settings = Settings(str(tmp_path / "faces"), ROWS, crop_px=CROP_PX, align="none")
+    root = str(tmp_path / "faces")
+    settings = Settings(root, ROWS, batch_size=2, crop_px=CROP_PX, align="none")
     job = Job(Spec(settings, str(tmp_path), "limit"))
     job.prepare()
-    batches = row_function(ROWS["limit"])(job)
-    means = [np.asarray(next(batches).images).mean() for _ in range(8)]
-    assert sorted({round(mean / 255) for mean in means}) == [0, 1]
+    return job
+
+
+def test_limit_alternates_between_photos_of_all_sizes_by_their_number(
+    black_and_white: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usual, "cores", lambda: 1)  # so that calls do not overtake each other
+    monkeypatch.setattr(bench_job, "BLOCKS", 1)
+    black = black_and_white.image_order.ravel() % 4 == 0
+    calls = [-(-np.sum(part) // 64) for part in (black, ~black)]
+    batches = row_function(ROWS["limit"])(black_and_white)
+    are_black = [np.asarray(next(batches).images).mean() < 128 for _ in range(sum(calls))]
+    assert sum(are_black) == calls[0]
+    wanted = np.arange(1, sum(calls) + 1) * calls[0] / sum(calls)
+    assert np.abs(np.cumsum(are_black) - wanted).max() < 0.6
+
+
+@pytest.mark.parametrize("name", ["pil", "article"])
+def test_whole_images_are_fed_in_0_to_1(black_and_white: Job, name: str) -> None:
+    images = np.concatenate(next(row_function(ROWS[name])(black_and_white)).images)
+    assert (images.min(), images.max()) == (0, 1)
 
 
 @pytest.mark.parametrize("batch_size", [2, 64, 100, 1000, 4096])
@@ -263,21 +292,24 @@ def test_as_many_people_are_drawn_as_have_about_so_many_images(
     assert set(drawn[0]) <= {path.name for path in faces.iterdir()}
 
 
-def test_measurement_starts_after_the_warm_up(spec: Spec) -> None:
-    taken: list[int] = []
+@pytest.mark.parametrize(("seconds", "measured"), [(0.01, MIN_BATCHES), (5.0, 10)])
+def test_measurement_starts_after_the_warm_up(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch, seconds: float, measured: int
+) -> None:
+    now_s, taken = 3.0, 0
+    clock = SimpleNamespace(perf_counter=lambda: now_s, process_time=lambda: now_s / 4)
+    monkeypatch.setattr(worker, "time", clock)
 
     def row(job: Job) -> Any:
+        nonlocal now_s, taken
         while True:
-            ends = time.process_time() + 0.002
-            while time.process_time() < ends:
-                pass
-            taken.append(4)
+            now_s += 0.5
+            taken += 1
             yield Batch(4, None, None)
 
-    result = measure(row, Job(spec))
-    assert len(taken) == WARM_UP_BATCHES + MIN_BATCHES
-    assert 0 < result.pairs_per_s <= 4 / 0.002
-    assert 0.5 <= result.cpu_s_per_1k_pairs < 5  # 2 ms for 4 pairs
+    result = measure(row, Job(changed(spec, seconds=seconds)))
+    assert taken == WARM_UP_BATCHES + measured
+    assert (result.pairs_per_s, result.cpu_s_per_1k_pairs) == (8.0, 31.25)
 
 
 def spin() -> None:
@@ -339,9 +371,21 @@ def test_a_worker_reports_what_failed_is_missing_or_takes_too_long(spec: Spec) -
     result = run_worker(with_row(spec, "no_such_package:batches"))
     assert result == Measurement(skipped=result.skipped)
     assert "no_such_package" in result.skipped
-    result = run_worker(changed(spec, seconds=60), timeout_s=2.0)
+    result = run_worker(changed(spec, seconds=1e4), timeout_s=2.0)
     assert result == Measurement(failed=result.failed)
     assert result.failed
+
+
+def test_a_worker_reads_its_task_and_prints_the_result(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench_job, "BLOCKS", 1)
+    task = msgspec.json.encode(replace(spec, name="tfrecord-jpeg", task="build"))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(task)))
+    worker.main()
+    built = msgspec.json.decode(capsys.readouterr().out, type=Measurement)
+    assert built.disk_mb > 0
+    assert built == Measurement(build_s=built.build_s, disk_mb=built.disk_mb)
 
 
 def run(rate: float) -> Measurement:
@@ -379,7 +423,8 @@ def test_tables_line_by_line() -> None:
     json.dumps(written, allow_nan=False)
     assert written["schema"] == 1
     settings = written["settings"]
-    assert (settings["command"], settings["frame_px"]) == ("facepairs bench x", 250)
+    told = {"command": "facepairs bench x", "frame_px": 250, "seed": 0}
+    assert settings | told == settings
     assert [settings[name] for name in ("images", "people", "pairs")] == [40, 10, 8192]
     assert not {"settings", "rows", "training"} & settings.keys()
     pil = written["rows"][0]
@@ -437,6 +482,11 @@ def test_bars_are_as_long_as_the_speed_and_one_that_is_far_longer_is_cut() -> No
         drawn = bars({**report, "rows": few})
         assert sum(" >>" in line for line in drawn) == cut
     assert drawn[3].split()[1] == "▏"  # at least an eighth
+    alone = bars({**report, "rows": report["rows"][:1]})
+    assert alone == [
+        "                                           pairs/s  x pil",
+        f"pil  {'█' * BAR_COLUMNS}      100    1.0",
+    ]
     empty = {**report, "rows": [row for row in report["rows"] if not row["pairs_per_s"]]}
     assert len(bars(empty)) == 1
 
@@ -467,17 +517,21 @@ def test_the_conclusion_compares_our_stores_and_says_what_a_step_takes() -> None
     assert conclusion(to_json(nothing, "")) == []
 
 
-def test_training_steps_are_measured_by_fit(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("tiny_networks")
+def test_training_steps_are_measured_by_fit(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(stores, "STEPS", 2)
-    job = Job(changed(replace(spec, name="files"), batch_size=2))
-    began = time.perf_counter()
-    result = stores.measure_steps(job)
-    took_s = time.perf_counter() - began
-    for speed in (result.steps_per_s, result.ceiling_steps_per_s):
-        assert 0 < stores.STEPS / speed < took_s
+    # Of each part an epoch to warm up and one that counts begin and end.
+    marks = itertools.accumulate([7, 100, 9, 1, 30, 90, 8, 1e4, 20, 70, 5, 2])
+    monkeypatch.setattr(stores, "time", SimpleNamespace(perf_counter=lambda: next(marks)))
+    result = stores.measure_steps(Job(changed(replace(spec, name="files"), batch_size=2)))
+    assert next(marks, None) is None
+    assert (result.steps_per_s, result.ceiling_steps_per_s) == (2e-4, pytest.approx(4 / 3))
     assert result.share_of_ceiling == result.steps_per_s / result.ceiling_steps_per_s
-    assert 0 <= result.input_wait_share < 1
+    assert 0 < result.input_wait_share < 1e-3
     assert result.device
+    assert capsys.readouterr().out == ""
 
 
 def test_the_parent_needs_no_tensorflow() -> None:

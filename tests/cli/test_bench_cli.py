@@ -71,12 +71,14 @@ def test_training_is_measured_from_the_stores_that_are_named(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "tensorflow.py").write_text("raise ModuleNotFoundError('none for the workers')")
+    device = "import os; raise ModuleNotFoundError(os.environ.get('CUDA_VISIBLE_DEVICES', 'GPU'))"
+    (tmp_path / "tensorflow.py").write_text(device)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", search)
     done = bench(photos, "--rows", "tfrecord-raw", word, "--json")
     assert done.returncode == 0
     report = json.loads(done.stdout)
-    reasons = {row["name"]: row["skipped"] for row in report["rows"] + report["training"]}
-    assert reasons == {"tfrecord-raw": "none for the workers"}
-    assert [row["name"] for row in report["training"]] == trained
+    assert [(row["name"], row["skipped"]) for row in report["rows"]] == [("tfrecord-raw", "-1")]
+    told = [(row["name"], row["skipped"]) for row in report["training"]]
+    assert told == [(name, "GPU") for name in trained]
