@@ -44,7 +44,6 @@ class Timekeeper(keras.callbacks.Callback):  # type: ignore[misc]
         super().__init__()
         self._progress, self._rate, self._config = progress, rate, config
         self._ending_s, self._waited_s, self._workers = ending_s, waited_s, workers
-        self._began = self._steps_s = 0.0
         self._show_step = console.progress("")
         self._plan()
 

@@ -85,11 +85,12 @@ class Workers:
             first = here.replica_id_in_sync_group % (self.replicas // self.workers) == 0
             return here.all_reduce("sum", tf.where(first, own, tf.zeros_like(own)))
 
-        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]
+        total, *_ = self.strategy.experimental_local_results(self.strategy.run(replica))
+        return total
 
     def share(self, variables: Sequence[keras.Variable]) -> None:
         """Set variables on every worker to the chief's values, bit for bit."""
-        for variable in variables if self.workers > 1 else ():
+        for variable in variables:
             value = np.asarray(variable)
             variable.assign(self.sum(value * self.is_chief, value.dtype))
 
@@ -113,7 +114,8 @@ class Workers:
 
     def leave(self) -> None:
         """Keep serving briefly; call it before the process of one of several workers ends."""
-        time.sleep(SHUTDOWN_DELAY_S if self.workers > 1 else 0)
+        if self.workers > 1:
+            time.sleep(SHUTDOWN_DELAY_S)
 
     @contextlib.contextmanager
     def translate_lost_worker(self) -> Iterator[None]:

@@ -40,11 +40,9 @@ from facepairs.training.keras_models import load_initial_weights
 from facepairs.training.pictures import PairPictures
 from facepairs.training.progress import Epoch, Progress
 from facepairs.training.run_folder import LOCK, Run, begin_run
-from facepairs.training.schedule import PlannedRate
+from facepairs.training.schedule import PlannedRate, ending_s
 from facepairs.training.stop import ShouldStop, TrainingInterrupted, stop_on_signal
 from facepairs.training.trained_bundle import write_trained_bundle
-
-EXPORT_S, CALIBRATION_S_PER_IMAGE = 15.0, 0.006  # on two cores
 
 
 def fit_people(
@@ -91,7 +89,7 @@ def fit_people(
         if few := describe_few_people(split):
             console.log(f"warning: {few}")
         network, rate = build_and_compile(data, workers)
-        chooses, chief = len(split.validation) > 0, workers.is_chief
+        chooses, chief = bool(split.validation.size), workers.is_chief
         progress = Progress(out, data.fingerprint(), chooses, started_s, writes=chief)
         _continue_or_begin(data, network, progress, workers)
         if chief:
@@ -201,9 +199,8 @@ def _fit_epochs(
     validation = data.fixed_batches(source, data.validation_pairs())
     if config.start and not progress.history:
         _validate_start(network, validation, progress)
-    images = len(data.calibration_pairs().images())
-    ending_s = EXPORT_S + CALIBRATION_S_PER_IMAGE * images
-    timekeeper = Timekeeper(progress, rate, config, ending_s, waited_s, workers)
+    end_s = ending_s(len(data.calibration_pairs().images()))
+    timekeeper = Timekeeper(progress, rate, config, end_s, waited_s, workers)
     if timekeeper.is_over:
         return
     _describe_selection(config, progress)

@@ -33,10 +33,10 @@ class PairPictures(keras.callbacks.Callback):  # type: ignore[misc]
             are on one device.
     """
 
-    def __init__(self, folder: Path, data: TrainingData, shows_worst: bool = True) -> None:
+    def __init__(self, folder: Path, data: TrainingData, shows_worst: bool) -> None:
         super().__init__()
         self._writer = tf.summary.create_file_writer(str(folder / "pictures"))
-        self._shows_worst, self._epoch = shows_worst, 0
+        self._shows_worst = shows_worst
         self._sampler, self._batch_size = data.sampler(), data.config.batch_size
         self._validation, self._load = data.validation_pairs(), data.store.loader(2 * SHOWN)
 

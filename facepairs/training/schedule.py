@@ -18,6 +18,7 @@ from facepairs.data.sampler import Sampler, block_pairs
 
 FINAL_RATE_SHARE = 0.01  # of the peak learning rate
 PLANNING_EPOCHS = 3  # recent epochs whose speed the plan assumes
+EXPORT_S, CALIBRATION_S_PER_IMAGE = 15.0, 0.006  # on two cores
 
 
 @keras.saving.register_keras_serializable("facepairs")
@@ -74,6 +75,11 @@ def plan_epochs(ends_s: list[float], left_s: float, max_epochs: int) -> int:
     done, ends = len(ends_s), [0.0, *ends_s][-PLANNING_EPOCHS - 1 :]
     epoch_s = (ends[-1] - ends[0]) / (len(ends) - 1)
     return max(done, min(max_epochs, done + int(left_s / epoch_s)))
+
+
+def ending_s(images: int) -> float:
+    """Return how many seconds the end of a training takes, with so many images to calibrate on."""
+    return EXPORT_S + CALIBRATION_S_PER_IMAGE * images
 
 
 def training_blocks(

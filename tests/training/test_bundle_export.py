@@ -6,6 +6,7 @@ import tomllib
 
 import msgspec
 import numpy as np
+import onnx
 import pytest
 from drawn.scenes import drawn_faces
 from processes.command_line import facepairs, in_process
@@ -14,6 +15,7 @@ from tiny.bundles import (
     CROP_PX,
     NETWORK,
     cohort_of,
+    embedding_network,
     error_table,
     score_pairs,
     tiny_bundle,
@@ -45,6 +47,7 @@ def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     assert printed["parity"]["max_difference"] == 0
     assert printed["out"] == str(out)
     written = json.loads((out / "export.json").read_text())
+    assert written["schema"] == 1
     assert written == {k: v for k, v in printed.items() if k not in ("out", "bundle")}
     assert (out / NETWORK).read_bytes() == tiny.read(NETWORK)
     assert "uint8 [N, 16, 16, 3]" in (out / "README.md").read_text()
@@ -55,6 +58,17 @@ def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     )
     assert same.score == pytest.approx(own.score, abs=1e-6)
     assert (same.same, same.threshold) == (own.same, own.threshold)
+
+
+def test_a_copy_of_a_network_in_8_bits_must_be_exact(tmp_path):
+    network = onnx.load_from_string(embedding_network())
+    network.doc_string = "QuantizeLinear"  # tells a network in 8 bits
+    tiny = tiny_bundle(tmp_path / "tiny", "embedding")
+    files = {name: tiny.read(name) for name in tiny.manifest.files}
+    manifest = {k: v for k, v in tiny.raw.items() if k not in ("files", "schema")}
+    files[NETWORK] = network.SerializeToString()
+    bundle = write_bundle(tmp_path / "bundle", manifest, files).folder
+    assert export(bundle, tmp_path / "out", "onnx").parity.tolerance == 1e-4
 
 
 def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path):

@@ -12,7 +12,9 @@ from golden import assert_golden, figures_of
 from tiny.bundles import tiny_bundle
 
 import facepairs
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.config import TrainConfig
+from facepairs.errors import BadConfig
 from facepairs.recipes import RECIPES
 from facepairs.training.distribution import Workers
 from facepairs.training.fit import build_and_compile
@@ -58,6 +60,19 @@ def test_each_model_reads_and_learns_as_it_did(people):
     assert_golden(KEPT, found, rel=1e-5)
 
 
+def test_devices_share_a_batch_and_its_normalisation(people):
+    config = TrainConfig(align="none", model="siamese", batch_size=8).resolve()
+    data, several = TrainingData.open(*people, config, "files"), Workers()
+    several.replicas = 3
+    with pytest.raises(BadConfig):
+        build_and_compile(data, several)
+    for several.replicas in (1, 2):
+        network, _ = build_and_compile(data, several)
+        layers = network.head._flatten_layers()
+        shared = {layer.synchronized for layer in layers if hasattr(layer, "synchronized")}
+        assert shared == {several.replicas > 1}
+
+
 def test_auto_keeps_images_in_memory_where_they_take_a_quarter_of_it(people, monkeypatch):
     index, plan, _ = people
     needed, lines = 4 * 3 * len(index) * plan.spec.crop_px**2, []
@@ -83,7 +98,7 @@ def run_of(out, **changes):
     fields = {
         "out": out, "interrupted": False, "epochs": 3, "epoch": 2, "seconds": 90.0,
         "wall_seconds": 150.0, "val_auc": 0.9, "val_people": 4, "people": {"training": 9},
-        "threshold": 0.5,
+        "operating_point": OperatingPoint(0.5, "balanced"),
     }  # fmt: skip
     return Run(**fields | changes)
 

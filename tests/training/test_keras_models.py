@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from processes.command_line import facepairs as facepairs_command
+from processes.command_line import in_process
+from tiny.networks import tiny_head
 
 import facepairs
 from facepairs.errors import BadConfig, BadData
@@ -58,6 +59,7 @@ def test_models_train_in_mixed_precision_with_outputs_in_float32(name, loss, pol
 def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape):
     model = facepairs.build_keras(name)
     left, right = np.random.default_rng(1).integers(0, 256, (2, 3, 64, 64, 3)).astype(np.float32)
+    assert float(model.get_layer("to_unit_range")(np.float32([255]))[0]) == 1
     outputs, swapped = model.predict_on_batch([left, right]), model.predict_on_batch([right, left])
     assert outputs.shape == shape
     expected = outputs if name == "difference" else outputs[:, ::-1]
@@ -66,9 +68,10 @@ def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape
 
 def test_long_preparation_is_shown_unless_the_caller_shows_it(faces, monkeypatch, capsys):
     def prepare():
-        facepairs.pairs_dataset(faces, store="memory", align="none", pairs=8, batch_size=4)
+        smallest = {"pairs": 2, "batch_size": 2, "image_size": 1}
+        facepairs.pairs_dataset(faces, store="memory", align="none", **smallest)
 
-    monkeypatch.setattr(pairs_dataset, "SILENT_S", 1e9)
+    monkeypatch.setattr(pairs_dataset, "SILENT_S", 100.0)
     prepare()
     assert capsys.readouterr().out == ""
     monkeypatch.setattr(pairs_dataset, "SILENT_S", -1)
@@ -114,6 +117,9 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
     in_memory = facepairs.pairs_dataset(
         faces, split="test", pairs=20, image_size=32, store="memory"
     )
+    choosing = facepairs.pairs_dataset(faces, split="validation", pairs=100, image_size=32)
+    numbers = [[len(labels) for _, labels in pairs] for pairs in (held_out, choosing)]
+    assert numbers == [[20], [64, 22]]
     for first, again in ((held_out, held_out), (held_out, in_memory)):
         for ((a, _), x), ((b, _), y) in zip(first, again, strict=True):
             assert np.array_equal(a, b)
@@ -127,10 +133,11 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
     [
         {"split": "train"},
         {"store": "ram"},
-        {"pairs": 0},
-        {"batch_size": 0},
+        {"pairs": 1},
         {"batch_size": 1},
+        {"batch_size": 4097},
         {"image_size": 0},
+        {"image_size": 1025},
     ],
 )
 def test_wrong_arguments_are_refused_before_photos_are_read(tmp_path, wrong):
@@ -138,11 +145,22 @@ def test_wrong_arguments_are_refused_before_photos_are_read(tmp_path, wrong):
         facepairs.pairs_dataset(tmp_path / "none", **wrong)
 
 
+def test_a_photo_that_cannot_be_read_is_refused_unless_it_may_be_left_out(faces, tmp_path):
+    folder = shutil.copytree(faces, tmp_path / "faces")
+    min(folder.glob("*/*.jpg")).write_bytes(b"\xff\xd8\xff damaged")
+    with pytest.raises(BadData):
+        facepairs.pairs_dataset(folder, align="none")
+    lines: list[str] = []
+    with facepairs.showing(log=lines.append, progress=lambda phase: lambda *_: None):
+        facepairs.pairs_dataset(folder, align="none", skip_bad=True)
+    assert lines == ["1 unusable file skipped"]
+
+
 @pytest.fixture(scope="module")
 def cache(faces, tmp_path_factory):
     """A cache of 40 pairs, as the command writes it."""
     out = tmp_path_factory.mktemp("cached") / "cache"
-    facepairs_command("cache", "build", faces, "--out", out, "--pair-count", 40, check=0)
+    in_process("cache", "build", faces, "--out", out, "--pair-count", 40, check=0)
     return out
 
 
@@ -157,7 +175,7 @@ def test_a_cache_of_pairs_feeds_fit(faces, cache):
     everything = facepairs.pairs_dataset(faces, store="tfrecord", cache=cache, batch_size=4)
     assert int(everything.cardinality()) == 10
     assert 0 < sum(float(labels.numpy().sum()) for _, labels in everything) < 40
-    model = facepairs.build_keras("difference", image_size=32)
+    model = tiny_head(32)
     model.compile("adam", loss=keras.losses.BinaryCrossentropy(from_logits=True))
     losses = model.fit(cached, epochs=2, shuffle=False, verbose=0).history["loss"]
     assert np.isfinite(losses).all()

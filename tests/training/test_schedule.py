@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from facepairs.data.sampler import PairSampler
-from facepairs.training.schedule import PlannedRate, plan_epochs, training_blocks
+from facepairs.training.schedule import PlannedRate, ending_s, plan_epochs, training_blocks
 
 STEPS, BATCH = 20, 100  # an epoch is two blocks, one cut short
 
@@ -65,6 +65,10 @@ def test_the_learning_rate_follows_a_new_plan():
     assert rate.epochs == 9
     assert [float(rate(step)) for step in (150, 880)] == [float(other(s)) for s in (150, 880)]
     assert PlannedRate.from_config(rate.get_config()).get_config() == rate.get_config()
+
+
+def test_the_end_takes_longer_with_more_photos():
+    assert [ending_s(images) for images in (0, 1_000)] == [15, 21]
 
 
 def test_epochs_are_planned_at_the_speed_of_the_last_three():

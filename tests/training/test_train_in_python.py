@@ -6,7 +6,7 @@ from processes.command_line import in_process
 import facepairs
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
-from facepairs.errors import BadConfig, BadRun
+from facepairs.errors import BadConfig, BadData, BadRun
 
 
 def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
@@ -54,6 +54,13 @@ def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_
     with pytest.raises(BadConfig) as caught:
         facepairs.train(faces, resume=True)
     assert caught.value.arguments == ("out",)
+
+
+def test_a_folder_that_cannot_be_read_leaves_no_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadData):
+        facepairs.train("none")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_evaluation_is_a_summary_scores_figures_and_html(difference_run, faces, tmp_path):

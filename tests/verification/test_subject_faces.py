@@ -108,7 +108,10 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     assert (lonely.numbers, lonely.unclear) == ({}, [])  # there is no other photo to compare with
     config = TrainConfig().resolve()
     for fit, expected in ((True, len(chosen)), (False, 0)):
-        _, plan = usable_photos(index, config, fit_faces=fit)
+        lines: list[str] = []
+        with showing(log=lines.append):
+            _, plan = usable_photos(index, config, fit_faces=fit)
+        assert len(lines) == fit
         assert plan.to_crop is not None
         own = plan.to_crop[index.first[:-1]] @ (150, 200, 1)  # of the face on the left
         assert int((np.abs(own - 75).max(axis=1) < 75).sum()) == expected

@@ -87,7 +87,7 @@ class TrainingData:
     @property
     def steps_per_epoch(self) -> int:
         """Number of steps between two validations."""
-        return max(1, self.config.pairs_per_epoch // self.config.batch_size)
+        return self.config.pairs_per_epoch // self.config.batch_size
 
     def fingerprint(self) -> str:
         """Return a digest that a resumed run must match: people, images, crops, the start."""
@@ -165,14 +165,13 @@ def limit_batch_size(config: Settings, split: PeopleSplit) -> Settings:
     A step on precomputed features takes as long for few pairs as for many. So an epoch keeps its
     number of steps, unless its pairs were chosen: more steps do not help so few people.
     """
-    people, recipe = len(split.training), config.recipe
-    if not recipe.embeds or people >= config.batch_size:
+    recipe, pairs = config.recipe, config.pairs_per_epoch
+    if not recipe.embeds:
         return config
-    usual = recipe.from_scratch.pairs_per_epoch
-    if not recipe.precomputes or config.pairs_per_epoch != usual:
-        return replace(config, batch_size=people)
-    steps = usual // config.batch_size
-    return replace(config, batch_size=people, pairs_per_epoch=steps * people)
+    size = min(config.batch_size, len(split.training))
+    if recipe.precomputes and pairs == recipe.from_scratch.pairs_per_epoch:
+        pairs = pairs // config.batch_size * size
+    return replace(config, batch_size=size, pairs_per_epoch=pairs)
 
 
 def open_store(index: FaceIndex, plan: CropPlan, kind: choices.Store) -> Store:

@@ -57,6 +57,7 @@ def test_a_cache_of_other_pixels_is_refused(photos, tmp_path):
         open_training_cache(tmp_path / "cache", index, plan, split, CONFIG)
 
 
+@pytest.mark.usefixtures("few_validation_pairs", "tiny_networks")
 @pytest.mark.parametrize("how", ["gone", pytest.param("damaged", marks=pytest.mark.slow)])
 def test_photos_that_vanish_in_mid_training_end_it_in_a_line_and_keep_its_epochs(
     faces, tmp_path, difference_settings, how

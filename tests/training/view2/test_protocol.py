@@ -1,5 +1,7 @@
 """View 2: its sets and pairs, and who is trained on and tested on in a fold."""
 
+import re
+
 import numpy as np
 import pytest
 from drawn.view2 import FOLDS, write_lists
@@ -82,7 +84,9 @@ def test_people_in_two_sets_and_pairs_of_another_set_are_refused(many_faces, tmp
         read_view2(index, tmp_path)
 
 
-def test_lists_with_a_single_fold_are_refused(many_faces, tmp_path):
+def test_lists_have_two_folds_at_least(many_faces, tmp_path):
+    write_lists(many_faces, tmp_path / "two", folds=2)
+    assert read_view2(FaceIndex.scan(many_faces), tmp_path / "two").select_folds(()) == (1, 2)
     write_lists(many_faces, tmp_path, folds=1)
     with pytest.raises(BadData):
         read_view2(FaceIndex.scan(many_faces), tmp_path)
@@ -95,9 +99,17 @@ def test_images_that_cannot_be_read_are_named(tmp_path):
     write_lists(tmp_path / "faces", tmp_path)
     index = FaceIndex.scan(tmp_path / "faces")
     index.path(5).write_bytes(index.path(5).read_bytes()[:900])
+    (tmp_path / "faces" / "notes.txt").write_text("about nobody")
     settings = TrainConfig(model="difference", align="none").resolve()
-    with pytest.raises(BadData, match=str(index.path(5))):
-        prepare_view2(tmp_path / "faces", tmp_path, (), settings)
+
+    def refused():
+        with pytest.raises(BadData, match=re.escape(f"{index.path(5)}: ")) as caught:
+            prepare_view2(tmp_path / "faces", tmp_path, (), settings)
+        return re.findall(r"and (\d+) more", str(caught.value))
+
+    assert refused() == []
+    index.path(4).with_name("notes.txt").write_text("about a person")
+    assert refused() == ["1"]
     index.path(5).unlink()
     with pytest.raises(BadData, match=r"people\.txt: no image "):
         prepare_view2(tmp_path / "faces", tmp_path, (), settings)
