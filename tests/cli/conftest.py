@@ -1,6 +1,7 @@
 """Short trainings, each made once for all tests that look at its results."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,14 +64,18 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `fisher`; its local descriptors are fitted roughly."""
+    """A short training of `fisher`, of one region; its local descriptors are fitted roughly."""
     from facepairs.fisher import fit
+    from facepairs.fisher.network import FisherNetwork
+    from facepairs.training import fit as training_fit
     from facepairs.training.inputs import data as training_data
 
     def train(folder: Path) -> tuple[Path, dict[str, Any], str]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(fit, "ITERATIONS", 2)
             patch.setattr(fit, "SAMPLE_IMAGES", 20)
+            one_region = partial(FisherNetwork, members=("eyes",))
+            patch.setattr(training_fit, "FisherNetwork", one_region)
             patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
             words = ("train", faces, "--out", folder, "--config", settings, "--json")
             done = in_process(*words, check=0)

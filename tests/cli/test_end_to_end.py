@@ -8,6 +8,7 @@ import pytest
 from processes import ctrl_c
 from processes.checkpoints import history, saved_arrays
 from processes.command_line import in_process
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.error_profile import operating_point
@@ -26,11 +27,28 @@ def test_training_leaves_a_whole_run_folder(run):
     assert report["bundle"] == str(out / "bundle")
     assert sum(report["people"].values()) == 24
     assert "epoch 2/2" in messages
+    assert "computing the features of 96 images\nstarting the projection" in messages
     rows = history(out)
     assert [row["epoch"] for row in rows] == [1, 2]
     assert all(0 <= row["val_auc"] <= 1 and row["pairs_per_s"] > 0 for row in rows)
     names = "MODEL_CARD.md identities.json manifest.json measured.json model.keras network.onnx"
     assert {p.name for p in (out / "bundle").iterdir()} == set(names.split())
+
+
+def test_tensorboard_has_curves_and_pictures_of_each_epoch(run):
+    pictures, curves = (
+        EventAccumulator(str(run.folder / "tensorboard" / name)).Reload()
+        for name in ("pictures", "train")
+    )
+    tags = ["pairs/training", "pairs/worst_genuine", "pairs/worst_impostors"]
+    assert sorted(pictures.Tags()["tensors"]) == tags
+    for tag in tags:
+        shown = pictures.Tensors(tag)
+        assert [event.step for event in shown] == [1, 2]
+        size = [int(word) for word in shown[0].tensor_proto.string_val[:2]]
+        assert size == [2 * (2 * 128 + 4), 4 * (128 + 16)]  # eight pairs
+    assert [event.step for event in curves.Tensors("epoch_loss")] == [0, 1]
+    assert not curves.Tags()["graph"]
 
 
 def test_evaluation_is_on_people_the_bundle_does_not_know(run, faces, tmp_path):

@@ -17,9 +17,11 @@ from facepairs.bundles.manifest import Identities
 from facepairs.config import TrainConfig
 from facepairs.errors import BadData, BadRun
 from facepairs.models.build import build_network
+from facepairs.support.lock import held
 from facepairs.training.fit import fit_people
 from facepairs.training.inputs.people import prepare
 from facepairs.training.progress import Epoch, Progress, read_history
+from facepairs.training.run_folder import LOCK
 
 EPOCHS, STEPS, BATCH = 2, 4, 8
 GIVEN = TrainConfig(
@@ -30,9 +32,10 @@ GIVEN = TrainConfig(
     pairs_per_epoch=STEPS * BATCH,
     learning_rate=1e-2,
     calibration_share=0.25,
+    tensorboard_images=False,
 )
 CONFIG = GIVEN.resolve()
-pytestmark = pytest.mark.usefixtures("few_validation_pairs")
+pytestmark = pytest.mark.usefixtures("few_validation_pairs", "tiny_networks")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def people(faces):
 
 
 @pytest.fixture(scope="module")
-def whole(people, tmp_path_factory):
+def whole(people, tiny_networks, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "run"
     return out, fit_people(*people, CONFIG, out)
 
@@ -55,13 +58,17 @@ def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
         stopped = fit_people(*people, CONFIG, run)
     assert (stopped.interrupted, stopped.epochs, stopped.has_bundle) == (True, 1, False)
     assert saved_arrays(run) != saved_arrays(whole[0])
-    resumed = fit_people(*people, CONFIG, run)
+    lines: list[str] = []
+    with facepairs.showing(log=lines.append):
+        resumed = fit_people(*people, CONFIG, run)
+    assert "resuming after epoch 1" in lines
     assert (resumed.interrupted, resumed.epochs) == (False, EPOCHS)
     assert saved_arrays(run) == saved_arrays(whole[0])
     one, other = history(run), history(whole[0])
     for name in ("epoch", "loss", "val_auc", "learning_rate"):
         assert [row[name] for row in one] == [row[name] for row in other]
     assert resumed.operating_point == whole[1].operating_point
+    assert not (run / "tensorboard" / "pictures").exists()
 
 
 @pytest.fixture
@@ -82,7 +89,7 @@ def test_the_settings_decide_on_mixed_precision_not_the_global_policy(
 
 
 @pytest.fixture(scope="module")
-def mixed(people, tmp_path_factory):
+def mixed(people, tiny_networks, tmp_path_factory):
     out = tmp_path_factory.mktemp("mixed") / "run"
     return fit_people(*people, GIVEN.replace(mixed_precision=True).resolve(), out)
 
@@ -90,7 +97,7 @@ def mixed(people, tmp_path_factory):
 def test_a_bundle_of_mixed_precision_computes_in_float32(whole, mixed):
     assert saved_arrays(mixed.out) != saved_arrays(whole[0])
     for row, in_float32 in zip(mixed.history, whole[1].history, strict=True):
-        assert row["loss"] == pytest.approx(in_float32["loss"], rel=0.1)
+        assert row["loss"] == pytest.approx(in_float32["loss"], rel=0.5)
     layers = facepairs.load_keras(mixed.bundle)._flatten_layers()
     assert {layer.compute_dtype for layer in layers} == {"float32"}
     assert keras.config.dtype_policy().name == "float32"
@@ -125,9 +132,11 @@ def test_callbacks_get_a_real_model_and_can_end_a_training(people, tmp_path):
     board = keras.callbacks.TensorBoard(tmp_path / "board", profile_batch=2)
     stop = keras.callbacks.EarlyStopping("val_auc", mode="max", patience=1, baseline=2.0)
     callbacks = [Reading(), board, stop]
-    config = GIVEN.replace(epochs=9).resolve()
-    run = fit_people(*people, config, tmp_path / "run", callbacks=callbacks)
-    assert 1 < run.epochs < 9
+    config, lines = GIVEN.replace(epochs=None).resolve(), []
+    with facepairs.showing(log=lines.append):
+        run = fit_people(*people, config, tmp_path / "run", callbacks=callbacks)
+    assert run.epochs == 2
+    assert f"stopping early after epoch 2 of {config.max_epochs}" in lines
     assert (run.interrupted, run.has_bundle) == (False, True)
     assert list((tmp_path / "board" / "train").glob("events.*"))
     assert list((tmp_path / "board").rglob("*.xplane.pb"))
@@ -196,8 +205,8 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path, tiny_model):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
 
-@pytest.mark.parametrize("chosen", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
+@pytest.mark.parametrize("chosen", [False, True])
+def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, capsys, chosen):
     index, plan, split = people
     config = GIVEN.replace(init=str(tmp_path / "bundle"), seed=1)
     keras.utils.set_random_seed(5)
@@ -209,23 +218,34 @@ def test_the_start_from_a_bundle_is_among_the_epochs(people, tmp_path, chosen):
     lines: list[str] = []
     with facepairs.showing(log=lines.append):
         run = fit_people(index, plan, split, config.resolve(), tmp_path / "run")
+    assert capsys.readouterr().out == ""
     told = [" ".join(line.split()[:2]) for line in lines if not line.startswith(("store", "warn"))]
     few = [] if chosen else ["too few"]
+    assert sum("(or the start" in line for line in lines) == len(few)
     assert told == ["validation AUC", *few, "epoch 1/2", "epoch 2/2", told[-1]]
     assert told[-1] == ("exporting epoch" if run.epoch else "exporting the")
     rows = history(tmp_path / "run")
     assert [row["epoch"] for row in rows] == [0, 1, 2]
     assert [row["loss"] is None for row in rows] == [True, False, False]
+    assert rows[0]["seconds"] == 0
     candidates = rows if chosen else [rows[0], rows[-1]]
     assert run.val_auc == max(row["val_auc"] for row in candidates)
     files = sorted((tmp_path / "run" / "checkpoints").iterdir())
     saved = sorted({2, run.epoch if chosen else 0})
     assert [int(path.name.split("-")[1]) for path in files] == saved
+    if 0 in saved:
+        weights = {weight.tobytes() for weight in other.head.get_weights()}
+        assert weights <= set(saved_arrays(tmp_path / "run", min).values())
     start, made = Bundle.open(tmp_path / "bundle"), Bundle.open(run.bundle)
     people = ["Somebody Else", "No One"]
     assert made.identities.trained_with(people).tolist() == [True, False]
     assert made.manifest.weights_licence == "research"
     assert made.manifest.training.init.created == start.manifest.created
+
+
+def test_a_folder_in_use_is_refused(people, tmp_path):
+    with held(tmp_path / LOCK, tmp_path), pytest.raises(BadRun):
+        fit_people(*people, CONFIG, tmp_path)
 
 
 def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(people, whole, tmp_path):
@@ -239,7 +259,7 @@ def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(people, wh
         fit_people(index, plan, split, GIVEN.replace(model="difference").resolve(), run)
     (file,) = (run / "checkpoints").glob("epoch-*")
     sound = file.read_bytes()
-    for damaged in (sound[:-9], b"", *(flipped(sound, share) for share in (0.1, 0.5, 0.9))):
+    for damaged in (sound[:-9], b"", flipped(sound, 0.5)):
         file.write_bytes(damaged)
         with pytest.raises(BadRun):
             fit_people(*people, CONFIG, run)

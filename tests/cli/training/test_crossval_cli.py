@@ -16,6 +16,7 @@ calibration_share = 0.4
 """
 
 
+@pytest.mark.usefixtures("tiny_networks")
 def test_a_fold_is_trained_once_and_told_as_text_and_as_json(many_faces, tmp_path, monkeypatch):
     write_lists(many_faces, tmp_path)
     settings, out = tmp_path / "small.toml", tmp_path / "run"

@@ -10,23 +10,29 @@ from pathlib import Path
 import pytest
 from processes.checkpoints import history
 from processes.command_line import in_process
+from tiny.bundles import write_bundle_of
 
-pytestmark = pytest.mark.usefixtures("few_validation_pairs")
+from facepairs.bundles.manifest import Identities
+from facepairs.models.build import build_network
+
+pytestmark = pytest.mark.usefixtures("few_validation_pairs", "tiny_networks")
 
 SHORT = """
-model = "difference"
+model = "siamese"
 pairs_per_epoch = 160
 batch_size = 16
 """
 
 
 @pytest.fixture(scope="module")
-def finished(many_faces, difference_run, tmp_path_factory):
+def finished(many_faces, few_validation_pairs, tiny_networks, tmp_path_factory):
     """A finished run of two epochs from a bundle of other people, and what the command printed."""
     out = tmp_path_factory.mktemp("finished") / "run"
     settings = out.with_name("short.toml")
     settings.write_text(SHORT)
-    words = ("--init", difference_run.bundle, "--config", settings, "--epochs", 2)
+    network = build_network("siamese", 128, 64, augment=0.0)
+    start = write_bundle_of(out.with_name("start"), network, Identities.of(["No One"], []))
+    words = ("--init", start.folder, "--config", settings, "--epochs", 2)
     done = in_process("train", many_faces, "--out", out, *words, check=0)
     return out, done
 

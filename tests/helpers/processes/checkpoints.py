@@ -3,10 +3,11 @@
 import hashlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 
-def saved_arrays(run: Path) -> dict[str, bytes]:
+def saved_arrays(run: Path, which: Callable[..., Path] = max) -> dict[str, bytes]:
     """Return the weights and the optimizer's state after the last saved epoch, by name."""
     import h5py
 
@@ -16,7 +17,7 @@ def saved_arrays(run: Path) -> dict[str, bytes]:
         if isinstance(item, h5py.Dataset):
             arrays[name] = item[()].tobytes()
 
-    with h5py.File(max((run / "checkpoints").glob("epoch-*"))) as file:
+    with h5py.File(which((run / "checkpoints").glob("epoch-*"))) as file:
         file.visititems(add)
     return dict(sorted(arrays.items()))
 
