@@ -17,6 +17,7 @@ from facepairs.support.results import Result
 from facepairs.verification.verifier import Verifier, subject_faces
 
 DEFAULT_FPIR = 0.01
+LONGEST_DAYS = 1e6  # until an enrolled photo expires
 POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 """Hints for which a photo is not enrolled: every later comparison would suffer from it."""
 

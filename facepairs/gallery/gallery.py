@@ -15,6 +15,7 @@ from facepairs.errors import BadConfig, NotEnrolled
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
+    LONGEST_DAYS,
     Enrolment,
     ReadPhoto,
     Refused,
@@ -34,8 +35,6 @@ from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.words import command_line
 from facepairs.verification.verifier import Verifier, is_one_image
-
-LONGEST_DAYS = 1e6
 
 
 class Gallery:
