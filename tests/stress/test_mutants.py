@@ -18,6 +18,7 @@ def f(a: int | None, b="text") -> int | str:
     if a < 3 and not b:
         print(f"{a + 1}")
     a += 2000
+    c = zip(b, b, strict=True)
     return a * 0.5 if b in "x" else True
 '''
 
@@ -36,11 +37,11 @@ def test_each_kind_of_place_is_changed_and_no_message_or_type(tmp_path, monkeypa
         (7, 'print(f"{a + 1}")', "pass"),
         (8, "a += 2000", "pass"),
         (8, "2000", "4000"),
-        (9, 'a * 0.5 if b in "x" else True', "(a * 0.5 if not b in 'x' else True)"),
-        (9, "a * 0.5", "(a / 0.5)"),
-        (9, "0.5", "0.55"),
-        (9, 'b in "x"', "(b not in 'x')"),
-        (9, "True", "False"),
+        (10, 'a * 0.5 if b in "x" else True', "(a * 0.5 if not b in 'x' else True)"),
+        (10, "a * 0.5", "(a / 0.5)"),
+        (10, "0.5", "0.55"),
+        (10, 'b in "x"', "(b not in 'x')"),
+        (10, "True", "False"),
     }
 
 
