@@ -100,6 +100,20 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
     assert np.abs(cosines).mean() < 0.2  # whitened: no direction that all faces share is left
 
 
+def test_each_direction_of_the_projection_has_its_share_and_weak_ones_are_left_out(network):
+    width = network.feature_count
+    rng = np.random.default_rng(3)
+    scales = np.array([8.0, 4.0, 2.0, 1.0, 1e-4])  # the last is below a thousandth of the first
+    rows = np.zeros((200, width), np.float32)
+    rows[:, :5] = rng.normal(size=(200, 5)) * scales
+    start_projection(network, MemoryStore(rows), np.arange(200), seed=0)
+    kernel, bias = (np.asarray(one) for one in network.head.get_layer(PROJECTOR).weights[:2])
+    deviations = (rows @ kernel + bias).std(axis=0, ddof=1)
+    expected = np.zeros(fit.DIMENSIONS)
+    expected[:4] = 1 / np.sqrt(fit.DIMENSIONS)
+    assert deviations == pytest.approx(expected, rel=0.01, abs=1e-4)
+
+
 @pytest.fixture(scope="module")
 def several(store):
     """A network of two members with a cohort of five, and the features of all images."""
