@@ -18,8 +18,8 @@ Examples:
 
 
 def verify(
-    left: Annotated[str, Argument(metavar="A", help="One photo.")],
-    right: Annotated[str, Argument(metavar="B", help="The other photo.")],
+    left: Annotated[Path, Argument(metavar="A", help="One photo.")],
+    right: Annotated[Path, Argument(metavar="B", help="The other photo.")],
     bundle: Bundle = "default",
     threshold: Threshold = None,
     max_fmr: MaxFmr = None,
@@ -49,15 +49,16 @@ def verify(
     from facepairs.verification.verdict import SEVERAL_FACES, verdict_rows
     from facepairs.verification.verifier import Verifier
 
-    photos = Path(left), Path(right)
     if len(face or ()) > 2:
         raise typer.BadParameter("give at most two numbers, for A and B", param_hint="--face")
     verifier = Verifier.load(bundle)
     first, second = [*(face or ()), None, None][:2]
-    verdict = verifier.verify(*photos, threshold, max_fmr, prior, (first, second))
-    warn_of_known(verifier, bundle, photos)
+    verdict = verifier.verify(left, right, threshold, max_fmr, prior, (first, second))
+    warn_of_known(verifier, bundle, (left, right))
     options = "--face 2", f"--face {first or 1} --face 2"
-    for photo, shown, option in zip(photos, (verdict.left, verdict.right), options, strict=True):
+    for photo, shown, option in zip(
+        (left, right), (verdict.left, verdict.right), options, strict=True
+    ):
         for hint in shown.hints if shown else ():
             advice = f"; for another face: {option}" if hint.kind == SEVERAL_FACES else ""
             log(f"warning: {photo}: {hint.text}{advice}")

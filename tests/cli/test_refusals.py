@@ -38,7 +38,7 @@ REFUSED = [
     ((*TWO, "--face", "1", "--face", "1", "--face", "1"), "usage"),
     (("verify", "a.jpg", "none.jpg"), "image"),
     (("verify", "text.jpg", "a.jpg"), "image"),
-    (("verify", URL, "a.jpg"), "image"),
+    (("verify", URL, "a.jpg"), "data"),
     (("verify", "faces", "a.jpg"), "image"),
     ((*SCORE, "--out", "new", "--prior", "-1"), "config"),
     (("score", "a.jpg", "b.jpg", "--out", "new"), "config"),
