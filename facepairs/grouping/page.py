@@ -2,6 +2,7 @@
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,8 @@ def render_page(groups: Groups, out: Path, files: Sequence[str], pictures: Pictu
 
 def _limit(counts: list[int]) -> int:
     """Return how many faces of each person fit on the page."""
-    limits = range(max(counts, default=COMPARED), COMPARED, -1)
-    return next((n for n in limits if np.minimum(counts, n).sum() <= PICTURES), COMPARED)
+    fit = bisect_right(range(PICTURES + 1), PICTURES, key=lambda n: np.minimum(counts, n).sum()) - 1
+    return max(fit, COMPARED)
 
 
 def _pictures(groups: Groups, wanted: Iterable[int], known: Pictures) -> dict[int, str]:

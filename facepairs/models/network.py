@@ -115,7 +115,9 @@ class Network(keras.Model):  # type: ignore[misc]
         """Return the model to export: uint8 images named as in `export_inputs`, one output."""
         shape = (self.crop_px, self.crop_px, 3)
         images = [keras.Input(shape, dtype="uint8", name=name) for name in self.export_inputs]
-        output = self.infer(*map(self.prepare, images))
+        # Keras's Resizing defaults to training mode and passes that on to the layers after it:
+        # batch normalisation would then use each batch's own statistics.
+        output = self.infer(*(self.prepare(image, training=False) for image in images))
         return keras.Model(images if len(images) > 1 else images[0], output, name=self.name)
 
     def infer(self, *prepared: Any) -> Any:

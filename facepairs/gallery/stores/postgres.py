@@ -155,7 +155,7 @@ class PostgresStore(SqlStore):
             if not (connection.closed and is_idle):
                 raise
         # Lost since the last query, such as by a restart of the database.
-        return self._run(query, *values)
+        return self._connected().execute(statement, values, binary=True)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
