@@ -188,6 +188,7 @@ class Verifier:
                 both are given, the prior is outside (0, 1), or a photo shows fewer faces.
         """
         point = self.operating_point(threshold, max_fmr)
+        check_prior(prior)
         left, right = (
             with_hint_of_others(
                 self.detect_face(source, number or 1, _name_of(source, name)), number
