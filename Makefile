@@ -9,6 +9,8 @@ BIN := $(VENV)/$(SCRIPTS)
 SLOW_BIN := $(SLOW)/$(SCRIPTS)
 TYPES_BIN := $(TYPES)/$(SCRIPTS)
 STRESS := PYTHONPATH=tests:tests/helpers $(BIN)/python -m stress
+# Modules are compiled when they are imported first: of most packages few ever are.
+PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 DATA ?=
 DEMO ?= demo
 OUT ?= runs/lfw
@@ -41,11 +43,11 @@ help:
 $(VENV)/.installed: pyproject.toml facepairs/__init__.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "facepairs needs Python 3.11 or newer; try: make PYTHON=python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[train]'
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[train]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -80,7 +82,7 @@ bench: $(VENV)/.installed
 # Apache Beam needs old versions of Pillow and protobuf; the other tests use what most users get.
 $(SLOW)/.installed-dev: pyproject.toml facepairs/__init__.py
 	$(PYTHON) -m venv $(SLOW)
-	$(SLOW_BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev,beam,jax]'
+	$(SLOW_BIN)/python -m pip install $(PIP_OPTIONS) -e '.[dev,beam,jax]'
 	@touch $@
 
 test-slow: $(SLOW)/.installed-dev
@@ -88,7 +90,7 @@ test-slow: $(SLOW)/.installed-dev
 	$(SLOW_BIN)/python -m pytest -q tests/beam tests/cli/test_cache.py
 
 fuzz: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[fuzz]'
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[fuzz]'
 	$(STRESS).fuzz all --seconds $(SECONDS)
 
 hostile: $(VENV)/.installed-dev
@@ -120,7 +122,7 @@ reference: $(VENV)/.installed-dev
 	$(BIN)/python scripts/release/reference.py
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[docs]'
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[docs]'
 	@touch $@
 
 docs: $(VENV)/.installed-docs
@@ -129,7 +131,7 @@ docs: $(VENV)/.installed-docs
 release:
 	@test -n "$(VERSION)" || { echo "usage: make release VERSION=x.y.z" >&2; exit 2; }
 	$(MAKE) test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[release]'
+	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[release]'
 	$(BIN)/python scripts/release/release.py $(VERSION)
 
 clean:

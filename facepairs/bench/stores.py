@@ -64,6 +64,7 @@ def measure_steps(job: Job) -> Measurement:
     A slow phase of the machine then affects both. The store's batches begin after the first part
     and end before the last, so that neither part prefetches for the other.
     """
+    keras.utils.set_random_seed(SEED)
     config = TrainConfig(model="difference").resolve()
     recipe = config.recipe
     model = build_network(config.model, job.crop_px, recipe.image_size, recipe.augment)

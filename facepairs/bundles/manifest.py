@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
 DIGEST = "manifest_sha256"
 MAX_JSON_BYTES = 16_000_000  # as Python objects it takes at most twenty times that
-MAX_FILE_BYTES = 500_000_000
+MAX_FILE_BYTES = 512 * 2**20
 
 Kind = Literal["pair", "embedding"]
 Alignment = Literal["landmarks-5", "lfw-frame"]

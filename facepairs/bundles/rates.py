@@ -60,11 +60,12 @@ class Rate(msgspec.Struct, frozen=True, omit_defaults=True):
     of: Count | None = None
     standard_error: float | None = None
 
+    # `server/static/words.js` says the same on the page.
     def one_in(self, things: str = "") -> str:
         """Return the rate in words: `1 in 16`, `36 in 100`, or `fewer than 1 in 900`.
 
         Where nothing was seen, the upper end of the interval counts; where it is more than twice
-        the rate, it is named too. `server/static/words.js` says the same on the page.
+        the rate, it is named too.
 
         Args:
             things: Of what, such as `strangers`.
@@ -192,7 +193,9 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Refuse columns that do not fit together."""
-        columns = [self.fmr, self.fnmr, self.lookalike_fmr or self.fmr]
+        columns = [self.fmr, self.fnmr]
+        if self.lookalike_fmr is not None:
+            columns.append(self.lookalike_fmr)
         rises = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
         if not rises or any(len(column) != len(self.thresholds) for column in columns):
             raise BadBundle(

@@ -219,4 +219,4 @@ def _run(arguments: list[str]) -> int:
         code = build_command().main(arguments, prog_name="facepairs", standalone_mode=False)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - a bug, too, is reported
         return report(error)
-    return code if isinstance(code, int) else 0
+    return code if isinstance(code, int) else OK

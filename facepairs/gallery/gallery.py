@@ -1,6 +1,5 @@
 """`Gallery`: enrol people once, then identify them in photos."""
 
-import os
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
@@ -24,10 +23,11 @@ from facepairs.gallery.enrol import (
     note_known,
     read_submitted,
 )
-from facepairs.gallery.identification import Identification, Vectors, identify_among
+from facepairs.gallery.identification import Identification, identify_among
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewFace, Person, now_s
+from facepairs.gallery.vectors import Vectors
 from facepairs.photos.face_sample import FaceSample
 from facepairs.photos.photo import ImageSource
 from facepairs.photos.photo_record import PhotoRecord
@@ -158,7 +158,7 @@ class Gallery:
             raise BadConfig("photos is a single photo; give a list of photos")
         named = [
             SubmittedPhoto(name, str(photo), Path(photo), face)
-            if isinstance(photo, str | os.PathLike)
+            if isinstance(photo, str | Path)
             else SubmittedPhoto(name, f"photo {number}", photo, face)
             for number, photo in enumerate(photos, 1)
         ]
@@ -240,8 +240,8 @@ class Gallery:
                     if people is not None:
                         put = [self._take_name(photo, people, enrolment) for photo in put]
                     self._put(put, enrolment, forget_after)
-                samples = (photo.sample for photo in batch)
-                records |= {sample.name: sample.record for sample in samples if sample.record}
+                found = ((photo.sample.name, photo.sample.record) for photo in batch)
+                records |= {name: record for name, record in found if record}
                 done += len(batch)
                 progress(done, len(photos))
         finally:

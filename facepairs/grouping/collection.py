@@ -39,6 +39,7 @@ OUTSIDE = 0.25  # of the face's side
 NO_FACE = "no face"
 VIDEOS = (".mp4", ".mov", ".m4v", ".avi", ".mkv", ".mts", ".m2ts", ".3gp", ".mpg", ".wmv", ".webm")
 Box = tuple[int, int, int]
+"""The square around a face: left, top and side in pixels of the upright photo."""
 
 
 def doubts(reader: PhotoReader, root: Path, faces: list[FaceSample]) -> list[str]:
@@ -78,9 +79,6 @@ def _may_be_blurred(face: FaceSample) -> bool:
     """Return whether a face's sharpness must be looked at: hints exist of the first one alone."""
     kinds = {hint.kind for hint in face.hints}
     return face.number > 1 or bool(kinds & {"small", "blurred"})
-
-
-"""The square around a face: left, top and side in pixels of the upright photo."""
 
 
 class CollectionFace(NamedTuple):

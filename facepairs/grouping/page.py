@@ -50,7 +50,8 @@ def render_page(groups: Groups, out: Path, files: Sequence[str], pictures: Pictu
         pictures: Pictures of faces that are known; photos of the others are read again.
     """
     people = sorted(groups.people.items(), key=lambda one: groups.certainty[one[1][-1]])
-    limit = _limit([len(faces) for _, faces in people])
+    apart = min(len(groups.single), PICTURES // 10)  # they have room on a full page, too
+    limit = _limit([len(faces) for _, faces in people], PICTURES - apart)
     shown = {name: faces[::-1][:limit] for name, faces in people}  # the least certain first
     order = np.argsort(groups.certainty, kind="stable")[:DOUBTED].tolist()
     single = groups.single[: max(0, PICTURES - sum(map(len, shown.values())))]
@@ -84,9 +85,9 @@ def render_page(groups: Groups, out: Path, files: Sequence[str], pictures: Pictu
     )
 
 
-def _limit(counts: list[int]) -> int:
-    """Return how many faces of each person fit on the page."""
-    fit = bisect_right(range(PICTURES + 1), PICTURES, key=lambda n: np.minimum(counts, n).sum()) - 1
+def _limit(counts: list[int], room: int) -> int:
+    """Return how many faces of each person fit on the page, which has room for so many."""
+    fit = bisect_right(range(room + 1), room, key=lambda n: np.minimum(counts, n).sum()) - 1
     return max(fit, COMPARED)
 
 

@@ -75,7 +75,7 @@ class PhotoReader:
         if not (self.network and self.network.cache_key):
             return b""
         parts = self.network.cache_key, repr(self.framing), record_kind(self.aligned)
-        return hashlib.sha256("\0".join(parts).encode()).digest()
+        return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
     def read(self, photos: Iterable[Named], every: bool = False) -> list[FaceSample]:
         """Return the faces of some photos with their embeddings, or with crops without a network.
@@ -195,7 +195,7 @@ class PhotoReader:
         Args:
             faces: Faces of photos, and the paths of their photos, read if it is not known.
         """
-        key = hashlib.sha256(f"sharpness {record_kind(True)}".encode()).digest()
+        key = hashlib.sha256(f"sharpness {record_kind(True)}".encode()).digest()[:16]
         values, new = [], {}
         opened = lru_cache(1)(open_photo)  # the faces of a photo follow each other
         for sample, source in faces:

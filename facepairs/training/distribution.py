@@ -90,7 +90,7 @@ class Workers:
 
     def share(self, variables: Sequence[keras.Variable]) -> None:
         """Set variables on every worker to the chief's values, bit for bit."""
-        for variable in variables:
+        for variable in variables if self.workers > 1 else ():
             value = np.asarray(variable)
             variable.assign(self.sum(value * self.is_chief, value.dtype))
 

@@ -21,7 +21,7 @@ from facepairs.config import Settings, TrainConfig, load_config
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
-from facepairs.support.results import SCHEMA, write_json
+from facepairs.support.results import SCHEMA, to_plain, write_json
 from facepairs.support.words import counted
 from facepairs.training.progress import Progress, read_history
 
@@ -95,7 +95,7 @@ class Run:
             table = json.loads((out / RESULT).read_text(encoding="utf-8"))
             values = {field.name: table[field.name] for field in fields(cls)}
             point = msgspec.convert(table["operating_point"], OperatingPoint | None)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, msgspec.ValidationError):
             return None
         if not (out / BUNDLE / MANIFEST).is_file():
             return None
@@ -139,7 +139,8 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         paths = {"out": str(self.out), "bundle": str(self.bundle) if self.has_bundle else None}
-        return {**asdict(self), **paths, "schema": SCHEMA}
+        plain: dict[str, Any] = to_plain({**asdict(self), **paths, "schema": SCHEMA})
+        return plain
 
     def describe_time(self) -> str:
         """Say how long training took, alone and in all, and which epoch was kept."""

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from facepairs import Gallery, Verifier
-from facepairs.gallery.identification import Vectors
 from facepairs.gallery.identity import identify_model
 from facepairs.gallery.stores.base import NewFace
 from facepairs.gallery.stores.sqlite import SqliteStore
+from facepairs.gallery.vectors import Vectors
 
 PEOPLE, PHOTOS_EACH, MILLION = 10_000, 3, 1_000_000
 WIDTH = 128  # of the included model

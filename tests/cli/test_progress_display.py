@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from facepairs.cli.shared import output as progress
+from facepairs.cli.shared import output
 from facepairs.cli.shared.output import ERASE_LINE, log, print_error, showing_on_stderr
 from facepairs.support import console
 
@@ -54,7 +54,7 @@ def shown(
     step_s: float = 1.0,
 ):
     """Return what a phase of so many steps prints."""
-    monkeypatch.setattr(progress, "time", Clock(step_s))
+    monkeypatch.setattr(output, "time", Clock(step_s))
     monkeypatch.setattr(sys, "stderr", Stream(terminal))
     with showing_on_stderr(as_json):
         count("counting [all]", steps)
@@ -72,7 +72,7 @@ def test_in_a_terminal_it_is_a_bar_that_goes_at_the_end(monkeypatch, step_s, fir
 
 
 def test_one_bar_is_shown_at_a_time_and_none_of_a_short_phase(monkeypatch):
-    monkeypatch.setattr(progress, "time", Clock())
+    monkeypatch.setattr(output, "time", Clock())
     monkeypatch.setattr(sys, "stderr", Stream(True))
     with showing_on_stderr():
         for label, steps in (("counting", 10), ("short", 1), ("again", 10)):
@@ -83,7 +83,7 @@ def test_one_bar_is_shown_at_a_time_and_none_of_a_short_phase(monkeypatch):
 
 
 def test_messages_and_results_go_past_the_bar(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "time", Clock())
+    monkeypatch.setattr(output, "time", Clock())
     monkeypatch.setattr(sys, "stderr", Stream(True))
     with showing_on_stderr():
         count("counting", 10)

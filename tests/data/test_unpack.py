@@ -62,7 +62,7 @@ def test_a_place_that_cannot_be_written_is_no_damage(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(zipped(PHOTOS))
     (tmp_path / "into").mkdir()
     (tmp_path / "into" / "x").touch()
-    with pytest.raises(OSError, match="x"):
+    with pytest.raises((FileExistsError, NotADirectoryError)):
         unpack(tmp_path / "a", tmp_path / "into")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes.gallery_jobs import WIDTH, photo
 
-from facepairs.gallery.identification import Vectors
+from facepairs.gallery.vectors import Vectors
 
 
 def test_each_person_has_the_score_of_the_most_similar_photo():

@@ -78,7 +78,6 @@ def test_a_face_is_blurred_below_a_sharpness_of_054(tmp_path):
         Image.fromarray(pixels.astype(np.uint8).repeat(3, axis=2)).save(tmp_path / f"{number}.png")
         faces.append(FaceSample(f"{number}.png", record=record, face=face(), number=2))
     sharp = READER.sharpness([(one, tmp_path / one.name) for one in faces])
-    print(sharp)
     assert any(0.5 < value < 0.54 for value in sharp)
     assert any(0.54 < value < 0.59 for value in sharp)
     wanted = ["blurred" if value < 0.54 else "" for value in sharp]

@@ -8,7 +8,7 @@ import pytest
 from tiny.heaps import CUTS, grouping_errors, heap_of
 
 from facepairs.errors import NotEnough
-from facepairs.grouping import groups as review
+from facepairs.grouping import groups as groups_module
 from facepairs.grouping import linkage
 from facepairs.grouping.expected import ExpectedErrors, expect_errors
 from facepairs.grouping.groups import KnownFaces, certainties, group_faces
@@ -75,7 +75,7 @@ def test_what_is_expected_is_told_in_words(wrong, mixed, told):
 def test_groups_are_golden_and_do_not_depend_on_the_blocks_that_are_compared(rows, monkeypatch):
     """Of faces in twos on a photo, unclear, settled, in a gallery, and near to a cohort."""
     monkeypatch.setattr(linkage, "ROWS", rows)
-    monkeypatch.setattr(review, "ROWS", rows)
+    monkeypatch.setattr(groups_module, "ROWS", rows)
     random = np.random.default_rng(3)
     photos = [f"{number // 2 if number < 20 else number}.jpg" for number in range(48)]
     heap = heap_of(random.integers(0, 9, 48).tolist(), photos, noise=0.6)

@@ -82,3 +82,13 @@ def test_a_page_has_room_for_so_many_pictures(groups, tmp_path, monkeypatch, roo
     left = faces + room - sum(len(shown(groups, part)) for part in sections)
     assert len(shown(groups, text.rpartition("</section>")[2])) == min(left, len(groups.single))
     assert room < 0 or min(left, len(groups.single)) == single
+
+
+def test_a_tenth_of_a_full_page_is_for_faces_that_are_there_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "PICTURES", 12)
+    photos = {f"a{number}": [0] for number in range(12)} | {"b1": [1]}
+    many = group_faces(collection_of(tmp_path / "photos", photos), ERRORS, 0.9)
+    text = render(many, tmp_path)
+    (part,) = re.findall("<section.*?</section>", text, re.DOTALL)
+    assert len(set(shown(many, part))) == 11
+    assert shown(many, text.rpartition("</section>")[2]) == many.single

@@ -79,7 +79,7 @@ def test_an_output_among_the_inputs_is_refused(tmp_path):
 
 def test_a_loop_of_links_is_refused(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(BadData, match=r"loop|links;"):
+    with pytest.raises(BadData):
         check_output_folder(tmp_path / "loop" / "out", inputs=tmp_path)
 
 

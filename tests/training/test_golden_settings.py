@@ -3,6 +3,7 @@
 `WRITE_GOLDEN=1 pytest` writes the file anew; look at what changes in it.
 """
 
+import json
 import re
 from pathlib import Path
 
@@ -131,3 +132,6 @@ def test_a_run_is_finished_unless_its_settings_leave_something_to_do(tmp_path, g
     assert Run.read(tmp_path) == run
     found = finished_run(tmp_path, TrainConfig(model="siamese", **given).resolve())
     assert found == (run if is_finished else None)
+    damaged = {**run.to_json(), "operating_point": {"threshold": "x"}}
+    (tmp_path / "result.json").write_text(json.dumps(damaged))
+    assert Run.read(tmp_path) is None

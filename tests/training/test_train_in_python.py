@@ -1,5 +1,7 @@
 """`train`, `evaluate` and `calibrate` as a notebook calls them, on drawn faces."""
 
+import json
+
 import pytest
 from processes.command_line import in_process
 
@@ -16,6 +18,10 @@ def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
     assert len(losses) == 2
     assert run.config.align == "landmarks"  # not given
     assert run.bundle == run.out / "bundle"
+    told = json.loads((run.out / "result.json").read_text())
+    decides, plain = told.pop("operating_point"), json.loads(json.dumps(run.to_json()))
+    assert plain | told == plain
+    assert decides["threshold"] == run.verifier().operating_point().threshold
     photos = sorted(faces.glob("*/*.jpg"))
     assert -1e6 < run.verifier().verify(photos[0], photos[1]).score < 1e6
     told = [" ".join(line.split()[:2]) for line in lines]

@@ -15,7 +15,7 @@ from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
 from facepairs.photos.photo_cache import PhotoCache
 from facepairs.verification import score_list as score_list_module
-from facepairs.verification import verifier as scoring
+from facepairs.verification import verifier as verifier_module
 from facepairs.verification.score_list import read_list, score_list
 from facepairs.verification.verifier import Verifier
 
@@ -82,7 +82,7 @@ def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, 
     names = [f"{number}.png" for number in range(IMAGES)] + ["broken.jpg", "none.png"]
     text = "left,right\n" + "".join(f"{names[a]},{names[b]}\n" for a, b in pairs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "CHUNK_PAIRS", chunk)
+        patch.setattr(verifier_module, "CHUNK_PAIRS", chunk)
         report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     rows = rows_of(tmp_path / "out.csv")
     crops = [verifier.detect(photos / name, every=False)[0].crop[None] for name in names[:IMAGES]]
@@ -218,7 +218,7 @@ def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_facto
 
 def scores_by(verifier, reader, named, left, right):
     samples = dict(enumerate(reader.read(named)))
-    return scoring.score_samples(verifier.scorer, samples, left, right), samples
+    return verifier_module.score_samples(verifier.scorer, samples, left, right), samples
 
 
 def test_a_failing_network_leaves_no_output(photos, tmp_path):

@@ -25,8 +25,8 @@ from facepairs.gallery.encryption import (
     new_encryption,
     open_encryption,
 )
-from facepairs.gallery.identification import STORED, Vectors
 from facepairs.gallery.identity import ModelIdentity
+from facepairs.gallery.vectors import STORED, Vectors
 
 VERSION = 5  # of the tables
 ROWS_PER_READ = 4096

@@ -142,7 +142,11 @@ class PostgresStore(SqlStore):
         given = conninfo_to_dict(self._url)
         missing = {name: value for name, value in PARAMETERS.items() if name not in given}
         connection = psycopg.connect(self._url, autocommit=True, **missing)
-        connection.execute(SESSION)
+        try:
+            connection.execute(SESSION)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _run(self, query: str, *values: object) -> Any:

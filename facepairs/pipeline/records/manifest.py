@@ -24,6 +24,7 @@ FORMAT: Final = "facepairs-pair-cache"
 VERSION: Final = 5
 MANIFEST = "manifest.json"
 MAX_SHARDS = 99_999
+MAX_MANIFEST_BYTES = 64_000_000
 REBUILD = "build the cache again"
 
 Count = Annotated[int, Meta(ge=0)]
@@ -103,7 +104,8 @@ def read_manifest(folder: Path) -> CacheManifest:
     if not folder.is_dir():
         raise BadData(f"{folder}: no such folder; build a cache with: facepairs cache build")
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MANIFEST_BYTES:
             raise BadData(f"{path}: not a pair cache's manifest; {REBUILD}")
         values = json.loads(path.read_bytes())
     except OSError as error:

@@ -169,7 +169,8 @@ def limit_batch_size(config: Settings, split: PeopleSplit) -> Settings:
     if not recipe.embeds:
         return config
     size = min(config.batch_size, len(split.training))
-    if recipe.precomputes and pairs == recipe.from_scratch.pairs_per_epoch:
+    keeps_steps = recipe.precomputes and pairs == recipe.from_scratch.pairs_per_epoch
+    if size < config.batch_size and keeps_steps:
         pairs = pairs // config.batch_size * size
     return replace(config, batch_size=size, pairs_per_epoch=pairs)
 
