@@ -57,6 +57,7 @@ def by_hand(verifier, photos, toml):
         {"colours": "rgb"},
         {"layout": "nhwc"},
         {"mean": None, "std": None, "kind": "UINT8"},
+        {"std": [50, 60.5, 70]},
         {"batch": 1},
     ],
 )

@@ -63,6 +63,15 @@ def test_stricter_claims_need_more_people_and_more_photos_never_do(claimed, phot
     assert all(a >= b for a, b in zip(people(claimed, photos, share=0.7), here, strict=True))
 
 
+def test_a_study_is_as_large_as_it_was():
+    fmrs = {0.0002: 1049, 0.002: 300, 0.02: 81, 0.15: 33, 0.3: 23}
+    assert {fmr: plan(fmr=fmr).rates[0].with_errors.people for fmr in fmrs} == fmrs
+    many_photos = {0.0002: 1019, 0.002: 300, 0.02: 76, 0.15: 31, 0.3: 21}
+    found = {fmr: plan(fmr=fmr, photos=12).rates[0].with_errors.people for fmr in many_photos}
+    assert found == many_photos
+    assert [plan(fnmr=fnmr).rates[0].with_errors.people for fnmr in (0.01, 0.1)] == [1356, 127]
+
+
 def test_the_rates_of_a_folder_are_those_that_its_size_was_planned_for():
     need = plan(fmr=0.01).rates[0]
     found = shown_rates(np.full(need.with_errors.people, 4))

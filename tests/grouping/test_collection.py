@@ -14,11 +14,11 @@ def test_photos_come_in_the_order_of_their_names_and_other_kinds_are_counted(tmp
     with pytest.raises(BadData):
         find_photos(tmp_path)
     (tmp_path / "b").mkdir()
-    names = ("a copy.jpg", "a.jpg", "b/1.HEIC", "1.mp4", "2.MOV", "b/3.cr2", "notes.txt", ".x.jpg")
+    photos = ["a.jpg", "a copy.jpg", "b/1.HEIC"]
+    names = (*reversed(photos), "1.mp4", "2.MOV", "b/3.cr2", "4.NEF", "notes.txt", ".x.jpg")
     for name in names:
         (tmp_path / name).touch()
-    photos = ["a.jpg", "a copy.jpg", "b/1.HEIC"]
-    assert find_photos(tmp_path) == (photos, {"video": 2, "raw file": 1})
+    assert find_photos(tmp_path) == (photos, {"video": 2, "raw file": 2})
 
 
 def test_photos_of_another_folder_are_added_with_their_whole_paths(tmp_path):

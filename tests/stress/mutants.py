@@ -10,7 +10,7 @@ First all fast tests run once, to learn which of them run which lines (`line_map
 runs/mutants until the package changes). Then each fault is put into a copy of the working tree, and
 only the tests that run its line run there: those of its module first, then those of its package,
 then the others, quick files first. What runs when a module is imported (a constant, a default) is
-tried with the tests that run what uses it, those of its module, and those of all options. A fault
+tried with the tests that run what uses it, those of its package, and those of all options. A fault
 is found when a test fails or hangs; where no test runs its line it survives at once. `beam` is left
 out: its tests need another environment.
 
@@ -309,10 +309,9 @@ def covering_tests(fault: Fault, line_map: LineMap) -> list[list[str]]:
 
 
 def _looks_at(test: str, fault: Fault) -> bool:
-    """Return whether a test is of a module's own file, or compares all options and settings."""
+    """Return whether a test is of the package, or compares all options and settings."""
     path = Path(test.partition("::")[0])
-    own = path.parts[1] == fault.package and path.stem == f"test_{Path(fault.file).stem}"
-    return own or path.name == OF_ALL_OPTIONS
+    return path.parts[1] == fault.package or path.name == OF_ALL_OPTIONS
 
 
 def is_found(fault: Fault, tree: Path, line_map: LineMap) -> bool:

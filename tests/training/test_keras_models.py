@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 from processes.command_line import in_process
 from tiny.networks import tiny_head
 
@@ -211,3 +212,20 @@ def test_a_damaged_cache_is_named_before_fit_and_never_trained_on(faces, cache, 
         list(cached)
     with pytest.raises(BadData, match=str(shard)):
         facepairs.pairs_dataset(faces, **options)
+
+
+def test_12800_pairs_train_and_2000_are_held_out_by_default(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(120):
+        (tmp_path / f"p{number}").mkdir()
+        for photo in range(4):
+            pixels = rng.integers(0, 256, (8, 8, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / f"p{number}" / f"{photo}.png")
+    options = {"align": "none", "image_size": 8, "batch_size": 1, "store": "files"}
+    training = facepairs.pairs_dataset(tmp_path, **options | {"batch_size": 100})
+    assert int(training.cardinality()) == 128
+    held_out = facepairs.pairs_dataset(tmp_path, split="test", **options | {"batch_size": 100})
+    labels = np.concatenate([genuine for _, genuine in held_out])
+    people = int(labels.sum()) // 6
+    assert labels.sum() == 6 * people
+    assert (labels == 0).sum() == 1000

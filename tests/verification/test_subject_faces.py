@@ -1,5 +1,6 @@
 """Of several faces in a photo, the one that fits its folder: chosen alike by every command."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.dataset_check import check_dataset
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.gallery.gallery import Gallery
+from facepairs.photos.photo_cache import PhotoCache
 from facepairs.photos.subject_faces import (
     MOST_PROMINENT,
     choose_faces,
@@ -89,7 +92,9 @@ def composed(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -> None:
+def test_every_command_uses_the_face_that_fits(
+    composed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index = FaceIndex.scan(composed)
     subjects = subject_faces(index, range(len(index)))
     chosen = subjects.numbers
@@ -121,9 +126,14 @@ def test_every_command_uses_the_face_that_fits(composed: Path, tmp_path: Path) -
     findings = {one.kind: one.paths for one in check_dataset(composed).findings}
     assert findings["other_face"] == tuple(index.name(image) for image in sorted(chosen))
     verifier = Verifier.load()
+    monkeypatch.delenv(NO_PHOTO_CACHE, raising=False)
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "photos.db"))
     with Gallery(tmp_path / "known.gallery", verifier, write=True) as gallery:
         enrolment = gallery.add_folder(composed, any_quality=True)
         known = gallery.vectors()
+    digests = [hashlib.sha256(path.read_bytes()).digest() for path in index.paths]
+    kept = PhotoCache(tmp_path / "photos.db")  # would outlive the gallery's entry
+    assert [digest for digest in digests if kept.record(digest, aligned=True)] == []
     assert enrolment.enrolled == len(index)
     for row in verifier.embed([subjects.face_of(index, image) for image in chosen]):
         assert known.best(row).max() > 0.999

@@ -10,9 +10,10 @@ import pytest
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
+from facepairs.errors import NotEnough
 from facepairs.photos.crop import CropPlan
 from facepairs.training.inputs.data import TrainingData, limit_batch_size
-from facepairs.training.inputs.people import describe_few_people
+from facepairs.training.inputs.people import describe_few_people, prepare
 
 
 @pytest.mark.parametrize(
@@ -74,3 +75,11 @@ def test_the_fingerprint_is_that_of_the_start_too(faces, tmp_path):
     same = replace(data, config=replace(config, seed=3))
     other = replace(data, config=replace(config, start=None))
     assert data.fingerprint() == same.fingerprint() != other.fingerprint()
+
+
+def test_too_few_people_are_told_of_before_photos_are_read(tmp_path):
+    for name in "AB":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.jpg").write_bytes(b"no photo")
+    with pytest.raises(NotEnough):
+        prepare(tmp_path, TrainConfig().resolve())
