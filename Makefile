@@ -31,7 +31,7 @@ help:
 	@echo "make fuzz       fuzz the readers of untrusted files, SECONDS=30 per target"
 	@echo "make hostile    feed the corpus of hostile images to every way in"
 	@echo "make kill       stop every command KILLS=20 times, check what it leaves and go on"
-	@echo "make mutants    which of 160 random faults, of SEED, the fast tests find; an hour"
+	@echo "make mutants    which of 160 random faults, of SEED, the fast tests find; half an hour"
 	@echo "make bench      measure input pipelines and the training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      fix what the linters can fix"

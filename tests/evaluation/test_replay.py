@@ -48,6 +48,7 @@ def test_reports_of_scores_are_the_same_again(world):
         assert found.same, found.differences
         assert found.figures > 100
         assert found.scores == [str(world / name) for name in sources]
+        assert found.not_in_scores == []
 
 
 def test_the_scores_of_a_verifier_are_enough(world, make_bundle):

@@ -115,6 +115,8 @@ def test_a_face_is_told_in_rounded_numbers():
     level = [Face(Similarity.inverse(turned(deg))(TEMPLATE), 1.0) for deg in (4.9, 5.1)]
     texts = [FaceSample("", face=one).describe() for one in level]
     assert texts == ["face of 114 x 114 pixels", "face of 114 x 114 pixels, turned by 5 degrees"]
+    two = FaceSample("", face=face, record=PhotoRecord(faces=(face,) * 2))
+    assert two.describe().endswith(", the most prominent of 2")
     assert "array" not in repr(FaceSample(crop=np.zeros((2, 2)), embedding=np.zeros(2)))
     assert (FaceSample().number, FaceRef(Path("a.jpg")).number) == (1, 1)
 
