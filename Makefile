@@ -19,7 +19,7 @@ KILLS ?= 20
 SEED ?= 0
 
 .PHONY: help demo train test test-pythons coverage test-slow quality style reference docs bench fuzz hostile kill \
-	mutants release clean
+	mutants types release clean
 
 help:
 	@echo "make demo       draw people, compare pipelines, train, measure the errors, verify two pairs"
@@ -40,15 +40,20 @@ help:
 	@echo "make release    VERSION=x.y.z: test, build and check wheel and sdist into dist/, commit, tag"
 
 # The package and what it needs; a stamp file, because a folder's time changes with its content.
+define install
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "facepairs needs Python 3.11 or newer; try: make PYTHON=python3.11" >&2; exit 2; }
+$(PYTHON) -m venv $(VENV)
+$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[$(1)]'
+endef
+
 $(VENV)/.installed: pyproject.toml facepairs/__init__.py
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "facepairs needs Python 3.11 or newer; try: make PYTHON=python3.11" >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[train]'
+	$(call install,train)
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install $(PIP_OPTIONS) -e '.[dev]'
-	@touch $@
+# The extra train is in dev.
+$(VENV)/.installed-dev: pyproject.toml facepairs/__init__.py
+	$(call install,dev)
+	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed
 	$(BIN)/facepairs demo --out $(DEMO)
@@ -102,16 +107,20 @@ kill: $(VENV)/.installed-dev
 # mypy's result depends on the versions of what it reads, so these are pinned.
 $(TYPES)/.installed: tests/types.txt
 	$(PYTHON) -m venv $(TYPES)
-	$(TYPES_BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/types.txt
+	$(TYPES_BIN)/python -m pip install $(PIP_OPTIONS) -r tests/types.txt
 	@touch $@
+
+types: $(TYPES)/.installed
+	$(TYPES_BIN)/mypy
 
 mutants: $(VENV)/.installed-dev
 	$(STRESS).mutants --count 160 --seed $(SEED)
 
-quality: $(VENV)/.installed-dev $(TYPES)/.installed
+# Types are checked while pip installs the rest.
+quality:
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.installed-dev types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(TYPES_BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 style: $(VENV)/.installed-dev

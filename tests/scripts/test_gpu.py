@@ -20,7 +20,7 @@ sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 ROWS = ("constant", "pil", "article", "files", "tfrecord-jpeg", "tfrecord-raw", "memory")
-FEW = ("constant", "pil", "memory")
+pytestmark = pytest.mark.slow  # it measures
 SHORT = ("--models", "difference", "--seconds", "0.05", "--batch-size", "4")
 
 
@@ -48,18 +48,16 @@ def check_measured(found):
     assert found["constant"]["share"] == 1
 
 
-@pytest.mark.parametrize("rows", [FEW, pytest.param(ROWS, marks=pytest.mark.slow)])
-def test_rows_train_with_tensorflow(photos, tmp_path, rows, monkeypatch):
+def test_rows_train_with_tensorflow(photos, tmp_path, monkeypatch):
     out = tmp_path / "gpu.json"
-    words = ["gpu.py", photos, *SHORT, "--rows", ",".join(rows), "--out", out]
+    words = ["gpu.py", photos, *SHORT, "--rows", ",".join(ROWS), "--out", out]
     monkeypatch.setattr(sys, "argv", list(map(str, words)))
     gpu.main()
     found = by_row(out, "tensorflow")
-    assert tuple(found) == tuple(rows)
+    assert tuple(found) == ROWS
     check_measured(found)
 
 
-@pytest.mark.slow
 def test_jax_trains_without_tensorflow(photos, tmp_path):
     if importlib.util.find_spec("jax") is None:
         pytest.skip("needs facepairs[jax]")

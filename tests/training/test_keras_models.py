@@ -36,11 +36,10 @@ def test_an_unknown_objective_is_refused():
         facepairs.EmbeddingLoss("arcface")
 
 
-@pytest.mark.parametrize(("name", "loss"), [
-    ("difference", keras.losses.BinaryCrossentropy(from_logits=True)),
-    ("siamese", facepairs.EmbeddingLoss()),
+@pytest.mark.parametrize(("name", "loss", "policy"), [
+    ("difference", keras.losses.BinaryCrossentropy(from_logits=True), "mixed_float16"),
+    ("siamese", facepairs.EmbeddingLoss(), "mixed_bfloat16"),
 ])  # fmt: skip
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_models_train_in_mixed_precision_with_outputs_in_float32(name, loss, policy):
     keras.config.set_dtype_policy(policy)
     try:
@@ -216,7 +215,7 @@ def test_a_damaged_cache_is_named_before_fit_and_never_trained_on(faces, cache, 
 
 def test_12800_pairs_train_and_2000_are_held_out_by_default(tmp_path):
     rng = np.random.default_rng(0)
-    for number in range(120):
+    for number in range(72):
         (tmp_path / f"p{number}").mkdir()
         for photo in range(4):
             pixels = rng.integers(0, 256, (8, 8, 3), np.uint8)
