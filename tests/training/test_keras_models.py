@@ -215,7 +215,7 @@ def test_a_damaged_cache_is_named_before_fit_and_never_trained_on(faces, cache, 
 
 def test_12800_pairs_train_and_2000_are_held_out_by_default(tmp_path):
     rng = np.random.default_rng(0)
-    for number in range(72):
+    for number in range(96):
         (tmp_path / f"p{number}").mkdir()
         for photo in range(4):
             pixels = rng.integers(0, 256, (8, 8, 3), np.uint8)
